@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Rules taken out one at a time, for the simulator to catch. Only a build with PROT_MUTANTS
- * (tests/sim) has mutants; everywhere else the conditions are constants, dropped by the compiler.
+ * Rules taken out one at a time, for tests to catch. Only a build with PROT_MUTANTS (tests/sim,
+ * tests/nbd) has mutants; everywhere else the conditions are constants, dropped by the compiler.
  */
 #ifndef PROTECT_MUTANT_H
 #define PROTECT_MUTANT_H

@@ -106,7 +106,7 @@ static int codec_unknowns_find(struct unknowns *u, const struct prot_code *code,
 }
 
 /*
- * weight[e]: share of strip @s in equation e. Unknown i is the sum over e of inv[i][e] times
+ * weight[e]: factor of equation e in strip @s. Unknown i is the sum over e of inv[i][e] times
  * (parity e minus the known data's part).
  */
 static void codec_unknowns_weigh(const struct unknowns *u, const struct prot_code *code,

@@ -61,8 +61,8 @@ enum prot_map_shape {
 struct prot_codec_ops;
 
 /*
- * Wanted strips as sums over strips at hand. Constant after prot_map_init(); any number of
- * threads may apply it at once.
+ * Wanted strips as sums over strips at hand. Any number of threads may apply one map at once;
+ * prot_map_init(), prot_map_keep() and prot_map_encode() write the map.
  */
 struct prot_map {
 	u8	nsrc;	/* sources, in the order of their strip numbers */

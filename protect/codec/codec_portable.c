@@ -2,8 +2,8 @@
 /*
  * The codec in portable C: eight bytes in a word, CHUNK bytes at a time.
  *
- * A coefficient is a sum of powers of two, so a source chunk is doubled seven
- * times and added to each destination where the coefficient has the bit. That
+ * A coefficient is a sum of powers of two, so a source chunk is doubled up to
+ * seven times and added to each destination where the coefficient has the bit. That
  * costs no table look-ups and lets a compiler vectorise every inner loop.
  */
 #include <linux/minmax.h>

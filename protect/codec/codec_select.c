@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Self-check of an implementation, and the race between those that pass. */
+/* Self-check of an implementation, and the race between implementations that pass. */
 #include <linux/errno.h>
 #include <linux/string.h>
 #include <linux/types.h>
@@ -22,7 +22,7 @@ static void select_fill(u8 *p, unsigned int seed)
 	}
 }
 
-/* True: strip @k + r is row r of the definition, with nothing written behind. */
+/* True: parity strip r is row r of the definition, with nothing written behind. */
 static bool select_parity_is(const struct prot_code *code, u8 *const *strip, unsigned int r)
 {
 	u8 guard[STRIDE];

@@ -12,10 +12,10 @@
  * The cache holds the content of a strip as left by the last write past its gate:
  *
  *   filled      read with the row lock, as by a reader: never content still to be put in place
- *   gated       a write brings its data at its gate, before the next write of the same rows
- *               begins
- *   forgotten   at any other write: zeroes of a stripe, a write without a record, a scrub
- *               with repairs, a member filled again
+ *   gated       a write of at most two strips brings its data at its gate, before the next write
+ *               of the same rows begins
+ *   forgotten   at any other write: more strips, zeroes of a stripe, a write without a record, a
+ *               scrub that rewrites, a member filled again
  *
  * A failing member changes no data, so the cache stays; no stripe is filled then.
  */

@@ -31,7 +31,7 @@ static void codec_encode_map(struct work *w)
 		      prot_code_parity(w->code));
 }
 
-/* @want from @have, out of @src into @dst, both by strip. */
+/* Compute strips @want from strips @have. @src, @dst: buffers, indexed by strip number. */
 static void codec_apply(struct work *w, u64 have, u64 want, u8 *const *src, u8 *const *dst)
 {
 	u8 *from[PROT_CODEC_STRIPS_MAX], *to[PROT_CODEC_STRIPS_MAX];

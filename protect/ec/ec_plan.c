@@ -93,7 +93,7 @@ static void plan_price(const struct prot_group *g, const struct prot_gop *op, u6
 		}
 }
 
-/* Parity strips to write: of answering members in sync or catching up. */
+/* Parity strips to write: of members in sync or catching up, but for failed members. */
 static u64 plan_wanted(const struct prot_group *g, const struct prot_ecop *e)
 {
 	return prot_ec_strips(g, e, (prot_ec_full(g) | e->joins) & ~g->failed) &

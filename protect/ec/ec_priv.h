@@ -3,16 +3,16 @@
  * Shared by the files of the erasure-coding policy.
  *
  * Strips are counted 0..k-1 (data) and k..k+m-1 (parity); parity rotates, so strip s of stripe t
- * is on member (s + t) mod (k + m). Masks named for strips have a bit a strip, masks named for
- * members a bit a member.
+ * is on member (s + t) mod (k + m). In a mask of strips bit s is strip s, in a mask of members
+ * bit i is member i.
  *
  * A private buffer of an op:
  *
  *   NEW 0: | head | window bytes | NEW 1: | head | window | .. NEW k+m-1 |
  *   OLD 0: | window | .. OLD max(k,m)-1 |
  *
- * A window is a strip long, in a small buffer prot_group_config.small. Heads are a page where
- * slots' are, so windows are aligned to pages.
+ * A window is a strip long, in a small buffer prot_group_config.small. If the head of a ring slot
+ * is a page or more, a head is a page, and windows of whole pages are aligned to pages.
  *
  * A byte of a strip lies at the same place of each window; the op's first row is at 0. A record
  * is one run: the header, in the head's last block or moved up to the first byte of the payload,
@@ -43,7 +43,7 @@
  *             LOCK -> BUF -> GATHER -> CODEC -> COPY -> READ (strips not lost)
  *   sync      LOCK -> BUF -> GATHER -> CODEC -> PLACE
  *   scrub     LOCK -> BUF -> GATHER -> CODEC -> PLACE (-> GATHER, row by row)
- *   barrier   LOCK -> TXID -> RECORD
+ *   barrier   LOCK -> BUF -> TXID -> RECORD
  *   fill      LOCK -> FILL (ec_cache.c)
  *   a write that goes with an older one: LOCK, or BUF -> JOINED
  */
@@ -54,7 +54,7 @@ enum {
 	PROT_P_EC_CODEC,	/* parity, or lost strips, of them */
 	PROT_P_EC_TXID,		/* waits for a slot of the ring */
 	PROT_P_EC_RECORD,	/* records in flight to all holders */
-	PROT_P_EC_PLACE,	/* in place, and acknowledged */
+	PROT_P_EC_PLACE,	/* in place; a recorded write is acknowledged */
 	PROT_P_EC_RETIRE,	/* waits for MISSED bits to be durable */
 	PROT_P_EC_JOINED,	/* part of another op */
 	PROT_P_EC_REPAIR,	/* waits for the scrub's op to repair its rows one by one */
@@ -135,7 +135,7 @@ struct prot_ecop {
 	u32	run_row;	/* of @run: byte of the strip where the first write begins */
 	u16	prev;		/* the earlier op of the run, plus one; 0: none */
 	u16	succ;		/* ... and the next one */
-	u8	grown;		/* continues where another write in order has ended */
+	u8	grown;		/* begins where an earlier write ends */
 	u8	flush;		/* not held back any more */
 };
 
@@ -380,7 +380,7 @@ void prot_ec_scrub_computed(struct prot_group *g, struct prot_gop *op);
 
 /* ec_ring.c */
 u64 prot_ec_ring_bytes(const struct prot_group_config *c, u64 records);
-/* The address of a ring slot. */
+/* The address of the header in a ring slot. */
 u64 prot_ec_slot(const struct prot_group *g, u32 member, u32 ring, u32 slot);
 void prot_ec_txid(struct prot_group *g, struct prot_gop *op);
 void prot_ec_record(struct prot_group *g, struct prot_gop *op, u32 member,

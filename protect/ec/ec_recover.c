@@ -2,12 +2,12 @@
 /*
  * Attaching to a group that may have crashed, and the attach number.
  *
- *   ATTACH   the highest number on any member in sync is the number of the last
- *            attachment to serve; records with another number are dead
+ *   ATTACH   the highest number on any member in sync counts; records with another
+ *            number are dead
  *   RINGS    all ring slots and MISSED bitmaps are read; a slot unreadable on one
  *            member is judged by the others. By ring: below the highest watermark
- *            all is in place; above, a transaction with records on all holders in
- *            sync is complete, with a record missing on one it is dropped
+ *            all is in place; from there on, a transaction with records on all holders
+ *            in sync is complete, with a record missing on one it is dropped
  *   ERASE    dropped and unreadable records are made invalid, or the loss of a
  *            member without the record would complete the transaction later
  *   REPLAY   complete transactions go in place again, oldest first, to each member
@@ -150,7 +150,7 @@ static void recover_judge_unread(struct prot_group *g, const struct prot_tx *t)
 		prot_member_failed(g, prot_lowest(known));
 }
 
-/* R2: judge transactions: dead, complete or dropped. */
+/* RINGS: judge transactions: dead, complete or dropped. */
 static void recover_judge(struct prot_group *g)
 {
 	u32 n, ring, slot;
@@ -171,7 +171,7 @@ static void recover_judge(struct prot_group *g)
 	}
 }
 
-/* R3: invalidate the next dropped record on @member. */
+/* ERASE: invalidate the next dropped record on @member. */
 static bool recover_erase_next(struct prot_group *g, u32 member, struct prot_event *ev)
 {
 	struct prot_meta *m = &g->meta[member];
@@ -237,7 +237,7 @@ static void recover_place_zeroes(struct prot_group *g, u32 member, u64 addr, str
 		ev->runs[0].buffer = PROT_BUFFER_ZERO;
 }
 
-/* R4: the next step to put recorded transactions in place on @member. */
+/* REPLAY: the next step to put recorded transactions in place on @member. */
 static bool recover_replay_next(struct prot_group *g, u32 member, struct prot_event *ev)
 {
 	struct prot_meta *m = &g->meta[member];
@@ -316,7 +316,7 @@ static u64 recover_bump_spares(const struct prot_group *g)
 	return PROT_MUTANT(EC_BUMP_ONE) ? g->in_sync & ~PROT_BIT(prot_lowest(g->in_sync)) : 0;
 }
 
-/* Reads are served while the bump is in flight. */
+/* A mutant: reads are served while the bump is in flight. */
 static void recover_serve_early(struct prot_group *g)
 {
 	g->state = PROT_G_SERVING;

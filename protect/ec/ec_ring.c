@@ -77,7 +77,7 @@ static bool ring_slot_dead(const struct prot_group *g, const struct prot_ring *l
 	return l->next < l->durable + g->cfg.slots || PROT_MUTANT(EC_SLOT_FINISHED);
 }
 
-/* True: @ring may give out the next id; one ring slot stays unused by transactions in flight. */
+/* True: the ring may give out the next id; one ring slot stays unused by transactions in flight. */
 static bool ring_slot_free(const struct prot_group *g, const struct prot_ring *l)
 {
 	u64 keep = PROT_MUTANT(EC_RING_JAM) ? 1 : 2;
@@ -85,15 +85,15 @@ static bool ring_slot_free(const struct prot_group *g, const struct prot_ring *l
 	return ring_slot_dead(g, l) && l->next + keep <= l->oldest + g->cfg.slots;
 }
 
-/* After a crash, the last record of @ring could still go in place. */
+/* After a crash, the last record of the ring could still go in place. */
 static bool ring_replayable(const struct prot_ring *l)
 {
 	return l->recorded && l->recorded >= l->durable && !PROT_MUTANT(EC_UNRECORDED);
 }
 
 /*
- * One sector is written whole or not at all, so a lone strip needs no record. Exception: an older
- * record of the stripe could still be replayed over the strip.
+ * One sector is written whole or not at all, so a lone strip needs no record. Exception: the last
+ * record of the ring could still be replayed.
  */
 static bool ring_unrecorded(const struct prot_group *g, const struct prot_ecop *e)
 {

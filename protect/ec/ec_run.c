@@ -227,7 +227,7 @@ void prot_ec_run_over(struct prot_group *g, const struct prot_ec_stream *s)
 		prot_ready(g, op);
 }
 
-/* True: @o is of the rows written by @op from @bytes before its own rows on. */
+/* True: @o is of some of the @bytes before the own rows of @op, and must not go beside @op. */
 static bool run_meets(const struct prot_group *g, const struct prot_gop *op, u32 bytes,
 		      const struct prot_gop *o)
 {
@@ -289,7 +289,10 @@ static void run_wake(struct prot_group *g, const struct prot_gop *op, u32 bytes)
 	}
 }
 
-/* The run of @op is in place on @member; or not, and each write goes in place alone. */
+/*
+ * @placed: the run of @op is in place on @member. Otherwise each write of the run goes in place
+ * alone.
+ */
 static void run_end(struct prot_group *g, struct prot_gop *op, u32 member, bool placed)
 {
 	u32 row = prot_ec_run_row(prot_ecop(g, op), member);

@@ -56,7 +56,7 @@ enum prot_ec_verdict prot_ec_scrub_next(struct prot_group *g, struct prot_gop *o
 	op->pos += op->chunk;
 	if (op->pos >= op->length)
 		return PROT_EC_END;
-	/* the op is in its step and so ready again */
+	/* if the phase stays the same, only @again makes the op ready once more */
 	op->again = 1;
 	op->tried = 0;
 	return PROT_EC_AGAIN;

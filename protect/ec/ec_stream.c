@@ -103,7 +103,10 @@ static void stream_follow(struct prot_group *g, struct prot_gop *op, const struc
 	}
 }
 
-/* A new write, already in a bucket. */
+/*
+ * @op is new and in its bucket. Of a write the end is remembered, and the write is held behind the
+ * write that it continues. Other ops are ignored.
+ */
 void prot_ec_stream_note(struct prot_group *g, struct prot_gop *op)
 {
 	struct prot_ec_streams *all = prot_ec_streams(g);

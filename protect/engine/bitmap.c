@@ -247,7 +247,7 @@ static bool bitmap_loaded(const struct prot_group *g)
 	return true;
 }
 
-/* 64 regions from @at on: the regions become the union of all members' bitmaps. */
+/* 64 regions from @at on: regions with a bit on any member are dirty, and go to all members. */
 static void bitmap_unite_word(struct prot_group *g, u32 at, bool alone)
 {
 	u64 dirty = prot_set_word(prot_regions(g, PROT_SET_INTENT), g->shape.nr_regions, at), left;
@@ -584,7 +584,7 @@ static void bitmap_age_word(struct prot_group *g, u32 at)
 
 /*
  * A step of the pass over unneeded bits. A region's bit outlives one pass after the region's last
- * write, so regions written now and then keep their bits. True: the pass goes on.
+ * write, so regions written now and then keep their bits. True: words were gone through.
  */
 bool prot_bitmap_age(struct prot_group *g)
 {

@@ -41,7 +41,8 @@ static inline u32 prot_bypass_reset(u32 word)
 /*
  * Members that may be read while the group serves. The caller must compute them again before a
  * request ends under changed conditions. None while copies may differ, or while unreadable
- * sectors are rewritten. A scrub writes only sectors that were unreadable or differed before.
+ * rows wait for the scrub's op. A scrub writes only sectors that were unreadable or differed
+ * before.
  */
 static inline u64 prot_bypass_members(const struct prot_group *g)
 {

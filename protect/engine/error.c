@@ -13,7 +13,7 @@ static void error_unsend(struct prot_gop *op, u32 member)
 	op->ended &= ~PROT_BIT(member);
 }
 
-/* True: the write of @op on @member is sent once more; false: the member has failed. */
+/* True: the write of @op is sent once more, or its error used up the budget of @member. */
 static bool error_write_again(struct prot_group *g, struct prot_gop *op, u32 member, int err)
 {
 	u64 bit = PROT_BIT(member);

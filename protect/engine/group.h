@@ -7,8 +7,8 @@
  *              |                 bitmap.c: INTENT and MISSED blocks on members
  *              ' member.c: in sync -> failed -> (epoch) absent -> joining -> in sync
  *
- * One flat memory without pointers: the header below, then arrays at offsets. All calls about a
- * group are made one at a time (the caller's lock), none sleeps. After each call, call
+ * One flat memory without pointers into itself: the header below, then arrays at offsets. All calls
+ * about a group are made one at a time (the caller's lock), none sleeps. After each call, call
  * prot_group_next() until it gives PROT_EV_NONE. A call steps through a bounded number of
  * regions; PROT_EV_AGAIN is a place to let others have the CPU, or the lock.
  *
@@ -18,7 +18,7 @@
  *      |                             |                          |
  *      '-------- a member fails -----+-> STOPPED <--none left---'
  *
- * A group stopped while LOADING or UNITING is begun again by the caller, with the layout of the
+ * A group stopped while LOADING or UNITING is begun again by the caller, with the members of the
  * next epoch, from prot_group_init(). A group stopped while SERVING has lost too much: every
  * request ends with -EIO.
  *
@@ -95,8 +95,8 @@ struct prot_group_config {
 	u64	data[PROT_WIDTH_MAX];	/* byte of each member where data begins */
 	u64	bytes;			/* of data on each member; ec: whole strips */
 	/*
-	 * ec: number of this attachment, from the store, always growing; the group takes a higher
-	 * number if members know one
+	 * ec: number of this attachment, always growing; the group takes a higher number if members
+	 * know one
 	 */
 	u64	attach;
 	u64	in_sync;		/* members in sync by the committed epoch */
@@ -114,7 +114,7 @@ struct prot_group_config {
 	u32	slot_bytes;
 	/* ec: bytes of a ring slot before the payload, at least @lba; 4096 aligns payloads */
 	u32	slot_head;
-	u16	ops;			/* requests in flight, at most */
+	u16	ops;			/* of requests in flight and of background work */
 	/*
 	 * private buffers, at least 4; ec: at least 5, one per write in flight, of a size that the
 	 * group knows (prot_shape.buf_bytes); a quarter, 4 at most, is for reads
@@ -145,8 +145,8 @@ struct prot_group_config {
 	u8	k;			/* ec: data strips of a stripe */
 	u8	m;			/* ec: parity strips */
 	/*
-	 * first attachment ever, of members with equal content: nothing is read, all bitmaps are
-	 * written empty before the group serves
+	 * first attachment ever, of members with equal content: nothing is read, the INTENT
+	 * bitmaps, for ec all bitmaps, are written empty before the group serves
 	 */
 	u8	fresh;
 	/*
@@ -156,8 +156,8 @@ struct prot_group_config {
 	 */
 	u8	ro;
 	/*
-	 * chunks of background work in flight, of resynchronisation as of a scrub, at most
-	 * PROT_DEPTH_MAX; 0: one. Each one further takes two of @ops and three of @bufs
+	 * chunks in flight, at most, of resynchronisation, and the same number of a scrub; at most
+	 * PROT_DEPTH_MAX; 0: one. Each chunk after the first takes two of @ops and three of @bufs
 	 */
 	u8	depth;
 };
@@ -202,7 +202,7 @@ struct prot_gop {
 	u64	sent;		/* members sent an I/O in this phase */
 	u64	ended;		/* of these, members with the I/O ended */
 	u64	ok;		/* of these, without error */
-	u64	tried;		/* sources with unreadable rows */
+	u64	tried;		/* sources that failed a read */
 	u64	twice;		/* members with a write sent once more in this phase */
 	u64	plain;	/* members written with zeroes, for lack of another zeroing */
 	u64	unread;		/* scrub: members that could not read some of the rows */
@@ -340,7 +340,7 @@ struct prot_sync {
 	u32	scan;		/* region at which the next search begins */
 	u32	unread;	/* the first unreadable region since a region was done; or PROT_NO_REGION */
 	u8	stalled;	/* no source could be read; until the next epoch, or idle time */
-	u8	more;		/* the last step ended before there was something to start */
+	u8	more;		/* the last search stopped at its limit of regions; search again */
 };
 
 /* How many chunks of background work are in flight, found out beside requests (pace.c). */
@@ -407,7 +407,7 @@ struct prot_shape {
 	u32	zeroes_max;	/* bytes of a DISCARD or ZEROES */
 	u32	kept_bufs[2];	/* private buffers, and small ones, left to reads by writes */
 	u32	window;		/* ec: bytes of a strip in a private buffer */
-	u32	head;		/* ec: bytes before each window */
+	u32	head;		/* ec: bytes before each NEW window */
 	u32	align;		/* of private buffers in memory */
 	u32	off_ops, off_regions, off_versions, off_written, off_buckets;
 	u32	off_free_ops, off_free_bufs, off_spare_bufs;	/* sets */
@@ -430,7 +430,7 @@ struct prot_shape {
 struct prot_counts {
 	u64	joined;		/* ec: writes joined to an older one */
 	u64	folded;		/* ec: writes in place made by a later op instead */
-	u64	full;		/* ec: transactions without reads: all rows came */
+	u64	full;		/* ec: transactions without reads */
 	u64	partial;	/* ec: all others */
 	u64	in_order;	/* ec: writes in order that waited for next writes */
 	u64	cached;		/* ec: partial transactions without reads */
@@ -452,7 +452,7 @@ struct prot_group {
 	const struct prot_policy *policy;	/* of cfg.level; constant */
 	struct prot_counts counts;
 	u64	in_sync;
-	u64	failed;		/* in sync, gone: wait for an epoch */
+	u64	failed;		/* in sync or announced, gone: wait for an epoch */
 	u64	no_zeroes;	/* members with neither DISCARD nor ZEROES */
 	u64	joining;	/* catching up */
 	u64	promoting;	/* joining, misses nothing, gets the bitmaps */
@@ -512,7 +512,7 @@ struct prot_group {
 	u8	repairs;	/* of @repair, in use */
 	u16	repair_ops;	/* ops that wait for their rows */
 	u16	repair_at;	/* the one in hand, or to be checked next */
-	u8	repairing;	/* the scrub's op is at these rows */
+	u8	repairing;	/* the scrub's op is at unreadable rows, of @repair or of an op */
 	u8	serving_reported, stopped_reported;
 	u8	ec_stage;	/* LOADING, UNITING: enum prot_ec_stage */
 	u8	draining;	/* ec: no new transactions until the bump is durable */
@@ -536,7 +536,7 @@ enum prot_event_kind {
 	PROT_EV_NONE,
 	PROT_EV_IO,		/* start @io with @runs */
 	PROT_EV_DONE,		/* the request with @cookie has ended with @err */
-	PROT_EV_SERVING,	/* attached; @members: dirty regions found */
+	PROT_EV_SERVING,	/* attached; @members: prot_group.replayed */
 	PROT_EV_EPOCH,		/* commit an epoch without @members, then prot_group_epoch() */
 	PROT_EV_CAUGHT_UP,	/* @members may be called in sync by the next epoch */
 	PROT_EV_STOPPED,
@@ -582,7 +582,8 @@ u64 prot_group_span(const struct prot_group *g, u8 kind, u64 addr);
  * @cookie: comes back with PROT_EV_DONE
  *
  * Return: index of the op (PROT_EV_IO names it), -EAGAIN when the group is not serving yet or all
- * ops are in use, -EIO when it has stopped.
+ * ops are in use, -EIO when it has stopped, -EROFS for a write when it only reads, -EINVAL for
+ * bytes that are no op.
  *
  * The op, with stages named by the op's numbers (prot_io.stage), belongs to the request until an
  * event frees the op. A caller with more requests than ops keeps the rest in an order of its own,
@@ -632,8 +633,8 @@ enum prot_class prot_class(int err);
 void prot_group_fail(struct prot_group *g, u8 member);
 /*
  * @members, and no others, are late: no answers at present. Reads of requests, of writes and of
- * background work avoid late members if the others are enough; I/O already in flight is waited
- * for. All other work goes on as with answering members.
+ * resynchronisation avoid late members if the others are enough, a scrub reads all members. I/O
+ * already in flight is waited for. All other work goes on as with answering members.
  */
 void prot_group_avoid(struct prot_group *g, u64 members);
 /* Bytes still to be copied to the member; 0 for a member in sync. */
@@ -664,7 +665,7 @@ void prot_group_hour(struct prot_group *g);
 /*
  * Go through all copies once, from byte @how->from of each on. Sectors unreadable on a member are
  * always rewritten from the others, also in a group with members out, unless copies differ and
- * the right one is unknown. Readable sectors with unequal content are counted and named by member
+ * the right one is unknown, or @how->source cannot read them. Readable sectors with unequal content are counted and named by member
  * and place (prot_group.diffs), and are changed only with @how->repair:
  *
  *   mirror   to what @how->source has; where it is out, or cannot read it, nothing is changed.

@@ -14,7 +14,7 @@
 
 #define PROT_OP_SYNC	0	/* the op of background resynchronisation, ... */
 #define PROT_OP_SCRUB	1	/* ... of the scrub, ... */
-#define PROT_OP_FIRST	2	/* ... and the first of a request */
+#define PROT_OP_FIRST	2	/* ... and the first of the level's own, or of a request */
 
 /*
  * Background ops have the private buffers of their numbers; a scrub also has the next buffer.
@@ -69,7 +69,7 @@ static inline u32 prot_region_of(const struct prot_group *g, u64 addr)
 	return addr >> g->shape.region_shift;
 }
 
-/* Version of a bitmap block in memory; bumped by every change of a bit. */
+/* Version of a bitmap block in memory; prot_bitmap_touch() makes it grow. */
 static inline u32 *prot_version(const struct prot_group *g, u32 bitmap, u32 block)
 {
 	PROT_LOOK();
@@ -244,7 +244,7 @@ static inline bool prot_enough(const struct prot_group *g)
 	return (u32)prot_weight(prot_live(g)) >= g->shape.data;
 }
 
-/* True: @op is at unreadable rows of a request, not at rows of a scrub. */
+/* True: @op is at rows that were noted as unreadable (repair.c), not at rows of a scrub. */
 static inline bool prot_repairing(const struct prot_group *g, const struct prot_gop *op)
 {
 	return g->repairing && op == prot_gop(g, PROT_OP_SCRUB);

@@ -42,7 +42,7 @@ struct prot_policy {
 	void (*start)(struct prot_group *g, struct prot_gop *op, u64 addr, u32 length);
 	/* likewise an op of background work at row @addr; @narrow: one block */
 	void (*start_rows)(struct prot_group *g, struct prot_gop *op, u64 addr, bool narrow);
-	/* whether @b waits for @a, older and of the same rows, one @exclusive; NULL: always */
+	/* true: @b waits for @a, an older op. Their rows meet, one is @exclusive. NULL: always */
 	bool (*conflict)(const struct prot_group *g, const struct prot_gop *a,
 			 const struct prot_gop *b);
 	/* start an I/O or work of @op: true, @ev is filled in; or go on to another phase */

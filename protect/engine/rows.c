@@ -116,7 +116,7 @@ void prot_unlock(struct prot_group *g, struct prot_gop *op)
 	op->next = PROT_NONE16;
 }
 
-/* An op is over, with no I/O in flight. The caller gets an event. */
+/* An op is over, with no I/O in flight. The submitter of a request gets an event. */
 void prot_end(struct prot_group *g, struct prot_gop *op, int err)
 {
 	op->err = err;
@@ -127,8 +127,8 @@ void prot_end(struct prot_group *g, struct prot_gop *op, int err)
 }
 
 /*
- * Bytes to the end of the bucket, and so of the region, for levels with equal addresses on all
- * members.
+ * Bytes to the end of the bucket, which lies in one region, or to the end of the group. For levels
+ * with equal addresses on all members.
  */
 u64 prot_region_span(const struct prot_group *g, u64 addr)
 {

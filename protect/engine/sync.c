@@ -102,7 +102,7 @@ static void sync_pick(struct prot_group *g, struct prot_hand *h, u32 region, u64
 	g->sync.scan = region + 1;
 }
 
-/* Take the next region to be copied in hand; false: none, or the step is over. */
+/* Take the next region in hand, to be copied; false: none may be now, or the step is over. */
 static bool sync_pick_region(struct prot_group *g, struct prot_hand *h)
 {
 	u64 joining = g->joining & prot_absent(g);
@@ -196,7 +196,7 @@ static struct prot_hand *sync_next_hand(struct prot_group *g)
 	return NULL;
 }
 
-/* The next chunk of a region in hand; false: there is none, or not before others ended. */
+/* The next chunk of a region in hand; false: none now, or nothing is allowed. */
 static bool sync_start_chunk(struct prot_group *g, struct prot_gop *op)
 {
 	struct prot_hand *h = sync_next_hand(g);

@@ -46,7 +46,7 @@ enum prot_level {
 /* A run of the volume, striped over equal groups. */
 struct prot_segment {
 	u64	start;		/* byte of the volume; segments lie in order and without gaps */
-	u64	length;		/* bytes; for all but linear and mirror whole rows of all groups */
+	u64	length;		/* bytes; whole rows of all groups, but for linear and mirror */
 	u32	strip;		/* bytes of one member in a row, a power of two */
 	u8	level;		/* enum prot_level */
 	u8	data;		/* data members of a group (ec), copies (mirror, raid10), columns */
@@ -100,7 +100,7 @@ static inline u64 *prot_member_sizes(const struct prot_layout *l)
 	return (u64 *)(prot_places(l) + l->nr_places);
 }
 
-/* Places of a segment that has passed the check. */
+/* Number of places of a segment. The shape of @s is set. */
 static inline u32 prot_segment_places(const struct prot_segment *s)
 {
 	return s->columns * s->width;

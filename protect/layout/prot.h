@@ -49,7 +49,7 @@ enum prot_kind {
 };
 
 #define PROT_FUA	1	/* durable when done; members always are */
-#define PROT_META	2	/* file system metadata: never the relaxed path */
+#define PROT_META	2	/* file system metadata */
 #define PROT_NOUNMAP	4	/* ZEROES: keep the space allocated */
 #define PROT_UNREAD	8	/* READ of a group: a member could not read some of it (bypass.h) */
 
@@ -65,7 +65,7 @@ struct prot_request {
 struct prot_run {
 	u32	offset;	/* byte within the buffer */
 	u32	length;	/* bytes */
-	u32	buffer;	/* PROT_BUFFER_REQUEST, or a private buffer of the op */
+	u32	buffer;	/* PROT_BUFFER_REQUEST, or a buffer of the group (group.h) */
 };
 
 #define PROT_NO_STAGE		(~0U)
@@ -93,8 +93,8 @@ struct prot_io {
 	/* KEEP: bytes of room for this and following stages; 0: no room for others */
 	u32	stage_room;
 	/*
-	 * LAST: bytes of earlier stages written as well: part of @length, without runs. If they
-	 * were dropped, the I/O ends with -ESTALE
+	 * LAST: bytes of earlier stages written as well, part of @length. Not 0: the I/O has no
+	 * runs, and ends with -ESTALE if a stage was dropped
 	 */
 	u32	stage_back;
 	/* payload runs in the caller's array, in order; none for DISCARD, ZEROES and FLUSH */
@@ -116,7 +116,7 @@ struct prot_op {
 	u64	start;		/* next byte of the volume to plan, start of the part in hand */
 	u64	end;		/* end of the request */
 	u64	part_end;	/* end of the part of the request within one segment */
-	u64	unit;	/* next unit of column @column without an I/O, within the segment */
+	u64	unit;	/* next unit of @column, within the segment, plus one; 0: its first */
 	u32	base;		/* byte of the request's pages where the part begins */
 	u32	column;		/* column in hand, counted from that of the part's first byte */
 	u32	segment;	/* index */
@@ -134,8 +134,8 @@ struct prot_policy;
 struct prot_level_ops {
 	const char *name;			/* human-readable */
 	/*
-	 * NULL, or the reason for a wrong shape; sets @columns, @width and @unit unless each
-	 * column is one group of one member
+	 * NULL, or the reason for a wrong shape. @columns, @width and @unit are @groups, 1 and
+	 * @strip before, and changed where the level has others
 	 */
 	const char *(*check)(struct prot_segment *s);
 	/* the next I/O of the part in hand, into @io and @runs; false: the part has no more */

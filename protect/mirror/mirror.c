@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * mirror: copies, and the rules for equal copies (M1 to M5 of protection.md).
+ * mirror: copies, and the rules for equal copies:
  *
  * M1  The intent bit of the region is durable on a copy before data changes
  *     there. Per copy: each changed copy carries the bit itself.
@@ -33,7 +33,8 @@
  *
  * A read failed by one member is served by the others. The scrub's op goes to these rows next and
  * rewrites unreadable sectors; a member that fails the rewrite has failed. If several members
- * cannot read, each another row, a request begins again after a repair of its rows, one by one.
+ * cannot read, each another row, a request begins again and makes its rows equal itself, sector by
+ * sector.
  */
 enum {
 	PROT_P_MIRROR_READ = PROT_P_LEVEL,

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The journal of an erasure-coded group: a transaction has a record of its content on each
- * changed member, durable before the first byte in place changes. Little endian.
+ * The journal of an erasure-coded group: a transaction has records on members, durable before the
+ * first byte in place changes: of its content, on each changed member; of a stripe of zeroes, a
+ * header on enough members for one to survive. Little endian.
  *
  *   rings, behind the bitmaps of a member (record.h), at a multiple of @head:
  *   | ring 0: slot 0 | slot 1 | .. | slot R-1 | ring 1: slot 0 | ..
@@ -12,8 +13,8 @@
  * ring = stripe mod rings; slot = transaction id mod slots, on every member, so there is no
  * allocator and nothing to lose. Header and payload are one write; no torn write gives a valid
  * record: the header's checksum covers the payload's checksum, which is seeded with salt, attach
- * number, transaction and member. Headers lie at slot starts only and the salt is secret: no user
- * data can pass for a record.
+ * number, transaction and member. Headers lie at one place of each slot and the salt is secret: no
+ * user data can pass for a record.
  *
  * A valid record of the newest attach number counts. In a ring, records below the highest
  * @watermark are dead: already in place. Another record is complete when each of the @holders
@@ -52,9 +53,9 @@ struct prot_slot_hdr {
 	__le32	group;			/* which group of the volume */
 	__le32	ring;			/* which ring */
 	__le64	attach;			/* number of the attachment */
-	__le64	txid;	/* of the transaction, counted per ring, from 1 in each attachment */
+	__le64	txid;	/* of the transaction, counted per ring, from 1 with each attach number */
 	__le64	watermark;		/* every transaction of the ring below it is in place */
-	__le64	epoch;			/* of the layout; informative */
+	__le64	epoch;			/* of the roster; informative */
 	__le64	participants;		/* members whose strips change */
 	__le64	holders;		/* members that hold a record of it */
 	__le64	stripe;			/* number in the group */

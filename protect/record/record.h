@@ -9,8 +9,8 @@
  * INTENT (mirrors): a bit per region, set on a copy before data changes there. MISSED i: a bit
  * per region that member i did not get, when it is out; n is 3 for mirrors, the last member of an
  * erasure-coded group; valid only for that member's UUID and the epoch at which it left. ATTACH
- * (erasure coding): the attach number that records of a ring carry; the valid one of two with the
- * higher sequence counts. Rings (erasure coding): see journal.h.
+ * (erasure coding): the attach number that records of a ring carry; of two valid blocks the one
+ * with the higher attach number counts. Rings (erasure coding): see journal.h.
  *
  * A bitmap block that is not valid counts as all ones. The checksum is xxh64, seeded with the
  * owner's salt, so no user data can pass for a record.
@@ -40,7 +40,7 @@ struct prot_bitmap_hdr {
 	u8	kind;			/* enum prot_bitmap_kind */
 	u8	member;			/* index in the group of the member with the block */
 	u8	absent;			/* MISSED: index in the group of the absent member */
-	__le64	seq;			/* grows with each write of the block */
+	__le64	seq;			/* counts block writes of an attachment; not read */
 	__le64	epoch;			/* MISSED: at which @absent left */
 	u8	volume[PROT_UUID_LEN];	/* its UUID */
 	u8	uuid[PROT_UUID_LEN];	/* MISSED: of the member that is out */
@@ -58,9 +58,9 @@ struct prot_attach_rec {
 	u8	version;		/* PROT_RECORD_VERSION */
 	u8	member;			/* index in the group */
 	__le16	reserved;		/* zero */
-	__le64	seq;			/* the higher one of the two blocks counts */
+	__le64	seq;			/* the same as @attach; not read */
 	__le64	attach;			/* number of the attachment, always growing */
-	__le64	epoch;			/* of the layout, at that time */
+	__le64	epoch;			/* of the roster, at that time */
 	u8	volume[PROT_UUID_LEN];	/* its UUID */
 	__le32	group;			/* which group of the volume */
 	__le32	reserved2;		/* zero */
@@ -110,7 +110,7 @@ void prot_bitmap_seal(void *block, u32 lba, const struct prot_owner *o);
 int prot_bitmap_check(const void *block, u32 lba, const struct prot_owner *o,
 		      const struct prot_bitmap_hdr *want);
 
-/* @block is @lba bytes, zeroed beyond the record. */
+/* @r: at the start of a block; the caller zeroes the rest. */
 void prot_attach_seal(struct prot_attach_rec *r, const struct prot_owner *o);
 int prot_attach_check(const struct prot_attach_rec *r, const struct prot_owner *o, u8 member);
 

@@ -71,7 +71,10 @@ int prot_membership_begin(struct prot_membership *m, const struct prot_attach *a
 {
 	bool witness = membership_is_witness(a);
 	const struct prot_roster *base = witness ? a->store : a->found;
-	/* a witness store goes on as a witness: without the store the next attach is refused */
+	/*
+	 * A store that speaks for unopened members has to note the new roster as well. Otherwise it
+	 * would let the next attach begin with those members alone.
+	 */
 	int err = membership_enough(base, a, witness && a->witness);
 	u8 k = base->geo.k;
 

@@ -25,7 +25,7 @@
 
 /* The numbers are on disk. */
 enum prot_roster_flag {
-	PROT_ROSTER_CLEAN	= 1 << 0,	/* no member in sync has a live record */
+	PROT_ROSTER_CLEAN	= 1 << 0,	/* all is in place: nothing to be recovered */
 	PROT_ROSTER_WITNESS	= 1 << 1,	/* each removal was noted by its store first */
 	PROT_ROSTER_AUTONOMOUS	= 1 << 2,	/* never again WITNESS */
 	PROT_ROSTER_FLAGS	= (1 << 3) - 1

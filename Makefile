@@ -2,7 +2,7 @@
 #
 #   make                 both kernel modules (for KDIR) and userspace
 #   make demo            the main job, in a guest: volume, file system, fio
-#   make check           lint, unit tests, lab on both kernels (STAGES="lint unit": these alone)
+#   make check           lint, unit tests, lab on both kernels (STAGES="build lint unit": these alone)
 #   make check-full      the same with the large numbers, and on a kernel with KASAN and lockdep
 #   make check-nbd       fio and kills on the protection policy, over files
 #   make check-debug     the lab's cases on a kernel with KASAN and lockdep

@@ -5,6 +5,7 @@
 
 #include "driver/member.h"
 #include "driver/volume.h"
+#include "driver/work.h"
 
 /* Before it is sent to @m. */
 void mesh_abandoned_init(struct mesh_abandoned *a, const struct mesh_member *m)

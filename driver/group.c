@@ -10,6 +10,7 @@
 #include "driver/trace.h"
 #include "driver/until.h"
 #include "driver/volume.h"
+#include "driver/work.h"
 
 #define GROUP_OPS	1024
 #define GROUP_DEPTH_MAX	16

@@ -29,6 +29,7 @@
 #include "driver/trace.h"
 #include "driver/until.h"
 #include "driver/volume.h"
+#include "driver/work.h"
 
 #define EVICT_AGAIN	(HZ / 4)	/* a later try of what could not be done now */
 #define EVICT_HOLD	HZ		/* writes wait that long for a chunk */

@@ -19,6 +19,7 @@
 #include "driver/trace.h"
 #include "driver/volume.h"
 #include "driver/walk.h"
+#include "driver/work.h"
 
 #define IO_SPARES	32	/* kept for the next I/O, more than an op has */
 #define IO_EVENTS	64	/* before parts and results get their turn */

@@ -17,6 +17,7 @@
 #include "driver/trace.h"
 #include "driver/until.h"
 #include "driver/volume.h"
+#include "driver/work.h"
 
 #define JOIN_AGAIN	(HZ / 2)	/* a later try of what could not be done now */
 #define JOIN_MAX	(60 * HZ)	/* between joins of a member that fail */

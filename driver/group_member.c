@@ -20,6 +20,7 @@
 #include "driver/group.h"
 #include "driver/trace.h"
 #include "driver/volume.h"
+#include "driver/work.h"
 
 #define MEMBER_LATE	HZ		/* age of an I/O that makes its member late */
 #define MEMBER_KICK	(2 * HZ)	/* between kicks of one that fails */

@@ -18,6 +18,7 @@
 #include "driver/target.h"
 #include "driver/trace.h"
 #include "driver/volume.h"
+#include "driver/work.h"
 
 #define START_AGAIN	(HZ / 2)	/* a later try of what could not be done now */
 #define START_RESTART	(2 * HZ)	/* how long a restart waits for the rest of the members */

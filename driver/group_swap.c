@@ -11,6 +11,7 @@
 #include "driver/group_evict.h"
 #include "driver/netlink.h"
 #include "driver/volume.h"
+#include "driver/work.h"
 
 /* Its target notes the attachment without group->lock: that may take half a minute. */
 void mesh_evict_note(struct mesh_group *g, struct mesh_evict *ev)

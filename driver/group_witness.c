@@ -17,6 +17,7 @@
 #include "driver/group.h"
 #include "driver/netlink.h"
 #include "driver/volume.h"
+#include "driver/work.h"
 
 #define WITNESS_AGAIN	HZ
 #define WITNESS_SAYS	(10 * HZ)	/* between two lines of the log */

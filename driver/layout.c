@@ -10,6 +10,7 @@
 
 #include "driver/until.h"
 #include "driver/volume.h"
+#include "driver/work.h"
 
 static void mesh_layout_changed(struct mesh_member_link *link, enum mesh_member_state state,
 				int err)
@@ -298,23 +299,6 @@ void mesh_layout_swap(struct mesh_volume *vol, struct mesh_layout *new)
 		mesh_layout_less(&vol->closing, &vol->closed);
 	}
 	mesh_retry_wake(vol);
-}
-
-/*
- * The current layout, held until mesh_layout_unpin(). Any context. Return: NULL when the volume
- * goes.
- */
-struct mesh_layout *mesh_layout_pin(struct mesh_volume *vol)
-{
-	struct mesh_layout *l;
-
-	rcu_read_lock();
-	do {
-		l = rcu_dereference(vol->layout);
-		/* killed: it was replaced just now, try again */
-	} while (l && !percpu_ref_tryget_live_rcu(&l->ref));
-	rcu_read_unlock();
-	return l;
 }
 
 /*

@@ -7,6 +7,7 @@
 #include "driver/netlink.h"
 #include "driver/target.h"
 #include "driver/volume.h"
+#include "driver/work.h"
 
 /* In the order of starting; stopped in reverse. netlink last: it lets requests in. */
 static const struct {
@@ -20,7 +21,8 @@ static const struct {
 	{ mesh_group_pools_init, mesh_group_pools_exit },
 	{ mesh_bdev_init, mesh_bdev_exit },
 	{ NULL, mesh_members_exit },
-	{ mesh_volumes_init, mesh_volumes_exit },
+	{ NULL, mesh_volumes_exit },
+	{ mesh_work_init, mesh_work_exit },
 	{ mesh_nl_init, mesh_nl_exit },
 };
 

@@ -9,6 +9,7 @@
 #include "driver/member.h"
 #include "driver/trace.h"
 #include "driver/until.h"
+#include "driver/work.h"
 
 #define MEMBER_LATE_IO "the device still has I/O that was given up; it is free when that has ended"
 

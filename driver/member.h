@@ -269,16 +269,6 @@ static inline int mesh_member_poll(struct mesh_member *m, unsigned int queue)
 	return n;
 }
 
-/*
- * For what is freed in the background, and for what ends I/O, which memory may
- * wait for; both are flushed at module exit (volume.c).
- */
-extern struct workqueue_struct *mesh_wq, *mesh_kick_wq;
-
-/* Around work that I/O may wait for: it waits for no I/O to get memory. Does not nest. */
-unsigned int mesh_noio_begin(void);
-void mesh_noio_end(unsigned int noio);
-
 void mesh_members_exit(void);
 int mesh_bdev_init(void);
 void mesh_bdev_exit(void);

@@ -41,6 +41,7 @@
 
 #include "driver/compat/bdev.h"
 #include "driver/member.h"
+#include "driver/work.h"
 
 /* How often an idle device is polled; one with I/O reports by itself. */
 #define MESH_BDEV_LOOK_MS	1000

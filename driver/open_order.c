@@ -22,6 +22,7 @@
 #include <linux/random.h>
 
 #include "driver/volume.h"
+#include "driver/work.h"
 
 #define ORDER_POLL_MS	100	/* for the layout to become the current one */
 

@@ -7,6 +7,7 @@
 
 #include "driver/member.h"
 #include "driver/until.h"
+#include "driver/work.h"
 
 static unsigned long until_left(unsigned long until)
 {

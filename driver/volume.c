@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Volumes: the registry; how one is attached, given another layout, and taken
- * away. A volume is there from its first layout on; its disk appears when all
- * members have been up at once.
+ * Volumes: how one is attached, given another layout, and taken away. A volume is
+ * there from its first layout on; its disk appears when all members have been up
+ * at once.
  */
 #define pr_fmt(fmt) "meshblk: " fmt
-#include <linux/idr.h>
 #include <linux/module.h>
 #include <linux/netlink.h>
-#include <linux/sched/mm.h>
 #include <linux/slab.h>
 
 #include "driver/volume.h"
+#include "driver/work.h"
 
 /*
  * A detach gives I/O in flight this long to end by itself, then kicks the members
@@ -32,20 +31,6 @@
 /* MB/s of each member that background work has beside requests, unless it is set. */
 #define MESH_SYNC_MIN	100
 
-static DEFINE_MUTEX(mesh_volumes_lock);
-static LIST_HEAD(mesh_volumes);
-static DEFINE_IDA(mesh_index);
-struct workqueue_struct *mesh_wq, *mesh_kick_wq;
-static struct lockdep_map mesh_noio_map __maybe_unused;	/* where there is lockdep */
-
-/* The next volume's disk may have its name. */
-static void mesh_volume_free_index(struct mesh_volume *vol)
-{
-	if (vol->index >= 0)
-		ida_free(&mesh_index, vol->index);
-	vol->index = -1;
-}
-
 static void mesh_volume_free_work(struct work_struct *work)
 {
 	struct mesh_volume *vol = container_of(work, struct mesh_volume, free_work);
@@ -57,66 +42,6 @@ static void mesh_volume_free_work(struct work_struct *work)
 	mesh_volume_free_index(vol);
 	kfree(vol);
 	module_put(THIS_MODULE);
-}
-
-static void mesh_volume_release(struct kref *ref)
-{
-	struct mesh_volume *vol = container_of(ref, struct mesh_volume, ref);
-
-	queue_work(mesh_wq, &vol->free_work);
-}
-
-void mesh_volume_get(struct mesh_volume *vol)
-{
-	kref_get(&vol->ref);
-}
-
-/* Any context; what is left of the volume is freed in the background. */
-void mesh_volume_put(struct mesh_volume *vol)
-{
-	kref_put(&vol->ref, mesh_volume_release);
-}
-
-static struct mesh_volume *mesh_volume_lookup(const uuid_t *uuid)
-{
-	struct mesh_volume *vol;
-
-	lockdep_assert_held(&mesh_volumes_lock);
-	list_for_each_entry(vol, &mesh_volumes, node) {
-		if (uuid_equal(&vol->conf.uuid, uuid)) {
-			mesh_volume_get(vol);
-			return vol;
-		}
-	}
-	return NULL;
-}
-
-/* A volume by its UUID, with a reference, or NULL. */
-struct mesh_volume *mesh_volume_find(const uuid_t *uuid)
-{
-	struct mesh_volume *vol;
-
-	mutex_lock(&mesh_volumes_lock);
-	vol = mesh_volume_lookup(uuid);
-	mutex_unlock(&mesh_volumes_lock);
-	return vol;
-}
-
-/* For dumps: the volume after the first @skip. Return: with a reference, or NULL. */
-struct mesh_volume *mesh_volume_next(unsigned int skip)
-{
-	struct mesh_volume *vol, *found = NULL;
-
-	mutex_lock(&mesh_volumes_lock);
-	list_for_each_entry(vol, &mesh_volumes, node) {
-		if (!skip--) {
-			mesh_volume_get(vol);
-			found = vol;
-			break;
-		}
-	}
-	mutex_unlock(&mesh_volumes_lock);
-	return found;
 }
 
 /*
@@ -151,12 +76,6 @@ static void mesh_volume_set_live(struct mesh_volume *vol, bool live)
 static void mesh_volume_set_state(struct mesh_volume *vol, enum mesh_volume_state state)
 {
 	mesh_volume_set_why(vol, state, 0, NULL);
-}
-
-/* Something about a member changed. Any context. */
-void mesh_volume_changed(struct mesh_volume *vol)
-{
-	queue_work(mesh_wq, &vol->state_work);
 }
 
 /* All members are up for the first time; called and returns with vol->lock held. */
@@ -244,20 +163,17 @@ static void mesh_volume_remove_work(struct work_struct *work)
 	if (live)
 		mesh_disk_remove(vol);
 	mesh_volume_free_index(vol);
-	mutex_lock(&mesh_volumes_lock);
-	list_del(&vol->node);
-	mutex_unlock(&mesh_volumes_lock);
+	mesh_volume_unregister(vol);
 	complete_all(&vol->removed);
 	mesh_volume_put(vol);
 }
 
 static int mesh_volume_init(struct mesh_volume *vol)
 {
-	int err;
+	int err = mesh_volume_take_index(vol);
 
-	vol->index = ida_alloc(&mesh_index, GFP_KERNEL);
-	if (vol->index < 0)
-		return vol->index;
+	if (err)
+		return err;
 	err = mesh_plan_pools(vol);
 	if (err)
 		goto free_index;
@@ -271,7 +187,7 @@ static int mesh_volume_init(struct mesh_volume *vol)
 exit_pools:
 	mesh_plan_pools_exit(vol);
 free_index:
-	ida_free(&mesh_index, vol->index);
+	mesh_volume_free_index(vol);
 	return err;
 }
 
@@ -319,16 +235,9 @@ static struct mesh_volume *mesh_volume_want(const struct mesh_volume_conf *conf)
 	new = mesh_volume_alloc(conf);
 	if (IS_ERR(new))
 		return new;
-	mutex_lock(&mesh_volumes_lock);
-	vol = mesh_volume_lookup(&conf->uuid);
-	if (!vol) {
-		list_add_tail(&new->node, &mesh_volumes);
-		mesh_volume_get(new);
-	}
-	mutex_unlock(&mesh_volumes_lock);
-	if (!vol)
-		return new;
-	mesh_volume_put(new);
+	vol = mesh_volume_register(new);
+	if (vol != new)
+		mesh_volume_put(new);
 	return vol;
 }
 
@@ -466,9 +375,7 @@ int mesh_volume_set(const struct mesh_volume_conf *conf, u64 epoch, struct prot_
 	if (err && !rcu_access_pointer(vol->layout) && vol->state == MESH_VOLUME_OPENING) {
 		/* its first layout failed: the volume never existed */
 		mesh_volume_set_state(vol, MESH_VOLUME_REMOVING);
-		mutex_lock(&mesh_volumes_lock);
-		list_del(&vol->node);
-		mutex_unlock(&mesh_volumes_lock);
+		mesh_volume_unregister(vol);
 		mesh_volume_put(vol);
 	}
 	mutex_unlock(&vol->lock);
@@ -547,53 +454,4 @@ int mesh_volume_del(const uuid_t *uuid, bool force, struct netlink_ext_ack *exta
 	err = mesh_volume_retire(vol, force, extack) ?: mesh_volume_await(vol, force, extack);
 	mesh_volume_put(vol);
 	return err;
-}
-
-unsigned int mesh_noio_begin(void)
-{
-	unsigned int noio = memalloc_noio_save();
-
-	lock_map_acquire(&mesh_noio_map);
-	return noio;
-}
-
-void mesh_noio_end(unsigned int noio)
-{
-	lock_map_release(&mesh_noio_map);
-	memalloc_noio_restore(noio);
-}
-
-/* Lockdep sees no wait for I/O: reclaim may write to a volume, and that may wait for such work. */
-static void volume_teach_noio(void)
-{
-	static struct lock_class_key key;
-
-	lockdep_init_map(&mesh_noio_map, "mesh_noio", &key, 0);
-	fs_reclaim_acquire(GFP_KERNEL);
-	lock_map_acquire(&mesh_noio_map);
-	lock_map_release(&mesh_noio_map);
-	fs_reclaim_release(GFP_KERNEL);
-}
-
-int mesh_volumes_init(void)
-{
-	volume_teach_noio();
-	mesh_wq = alloc_workqueue("meshblk", WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	mesh_kick_wq = alloc_workqueue("meshblk_kick", WQ_MEM_RECLAIM | WQ_UNBOUND, 0);
-	if (mesh_wq && mesh_kick_wq)
-		return 0;
-	if (mesh_wq)
-		destroy_workqueue(mesh_wq);
-	if (mesh_kick_wq)
-		destroy_workqueue(mesh_kick_wq);
-	return -ENOMEM;
-}
-
-/* Volumes hold the module: there is none, but for the last steps of one. */
-void mesh_volumes_exit(void)
-{
-	destroy_workqueue(mesh_kick_wq);	/* it queues to the other */
-	destroy_workqueue(mesh_wq);
-	WARN_ON_ONCE(!list_empty(&mesh_volumes));
-	ida_destroy(&mesh_index);
 }

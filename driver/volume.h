@@ -3,7 +3,8 @@
  * Volumes, their layouts and the requests to them.
  *
  *   netlink_volume.c   message -> mesh_volume_conf, mesh_layout
- *   volume.c           registry, attach, replace, detach, states
+ *   volume.c           attach, replace, detach, states
+ *   volume_registry.c  volumes by UUID, references, pins of layouts
  *   layout.c           a layout: members and policy; pinned, swapped, freed
  *   open_order.c       members that another host has: give back, try again
  *   disk.c             gendisk, tag set, limits
@@ -235,7 +236,6 @@ bool mesh_layout_same(const struct mesh_layout *a, const struct mesh_layout *b);
 void mesh_layout_states(struct mesh_layout *l, unsigned int *down, unsigned int *lost);
 void mesh_layout_swap(struct mesh_volume *vol, struct mesh_layout *new);
 void mesh_layout_kick(struct mesh_volume *vol);
-struct mesh_layout *mesh_layout_pin(struct mesh_volume *vol);
 
 static inline void mesh_layout_unpin(struct mesh_layout *l)
 {
@@ -290,13 +290,19 @@ int mesh_volume_set(const struct mesh_volume_conf *conf, u64 epoch, struct prot_
 		    const struct mesh_member_conf *members, const struct mesh_group_conf *groups,
 		    unsigned long *fresh, struct netlink_ext_ack *extack);
 int mesh_volume_del(const uuid_t *uuid, bool force, struct netlink_ext_ack *extack);
+void mesh_volume_set_timeout(struct mesh_volume *vol, u32 ms);
+
+/* volume_registry.c */
+int mesh_volume_take_index(struct mesh_volume *vol);
+void mesh_volume_free_index(struct mesh_volume *vol);
 struct mesh_volume *mesh_volume_find(const uuid_t *uuid);
 struct mesh_volume *mesh_volume_next(unsigned int skip);
-void mesh_volume_set_timeout(struct mesh_volume *vol, u32 ms);
+struct mesh_volume *mesh_volume_register(struct mesh_volume *new);
+void mesh_volume_unregister(struct mesh_volume *vol);
 void mesh_volume_get(struct mesh_volume *vol);
 void mesh_volume_put(struct mesh_volume *vol);
 void mesh_volume_changed(struct mesh_volume *vol);
-int mesh_volumes_init(void);
+struct mesh_layout *mesh_layout_pin(struct mesh_volume *vol);
 void mesh_volumes_exit(void);
 
 /* sysfs.c */

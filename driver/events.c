@@ -1,12 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Events to the listeners. Process context; a lost one does no harm, since
- * listeners read the whole state after an overrun.
+/*
+ * Messages to meshd. Process context. Events go to all listeners; a lost one does no
+ * harm, since listeners read the whole state after an overrun. Notes of rosters go to
+ * the witness, the meshd that sent WITNESS last.
  */
 #define pr_fmt(fmt) "meshblk: " fmt
 #include "driver/netlink.h"
 #include "driver/volume.h"
 
 #define MESH_EVENT_BYTES	512
+
+/* A meshd that is started again is back within that; it need not be a roster of each group. */
+#define WITNESS_AWAY	HZ
+
+static atomic_t witness = ATOMIC_INIT(0);	/* port that sent WITNESS, 0: none */
+static unsigned long witness_left;		/* jiffies; READ_ONCE() */
 
 static struct sk_buff *mesh_event_new(u32 event, void **hdr)
 {
@@ -105,4 +113,61 @@ void mesh_event_target(u32 id, const char *state, int err, const char *reason)
 			nla_put_string(msg, MESHBLK_A_STATE, state) ?:
 			nla_put_s32(msg, MESHBLK_A_ERROR, err) ?:
 			nla_put_string(msg, MESHBLK_A_REASON, reason));
+}
+
+/* Return: the port of the witness, 0: there is none. Any context. */
+u32 mesh_nl_witness(void)
+{
+	return atomic_read(&witness);
+}
+
+/* Whether there is none, and was none for a while. */
+bool mesh_nl_witness_away(void)
+{
+	return !mesh_nl_witness() && time_after(jiffies, READ_ONCE(witness_left) + WITNESS_AWAY);
+}
+
+/*
+ * The newest witness counts: a meshd that died without a trace must not stand in its way. Return:
+ * true if @port was not the witness before.
+ */
+bool mesh_nl_witness_begin(u32 port)
+{
+	return (u32)atomic_xchg(&witness, port) != port;
+}
+
+/* The socket with @port is closed. Return: true if that was the witness's, and none has come. */
+bool mesh_nl_witness_end(u32 port)
+{
+	if (port != mesh_nl_witness())
+		return false;
+	WRITE_ONCE(witness_left, jiffies);
+	return atomic_cmpxchg(&witness, port, 0) == port;
+}
+
+/* The module is loaded: a meshd that runs has a moment to become the witness. */
+void mesh_nl_witness_none(void)
+{
+	witness_left = jiffies;
+}
+
+/* Request the witness to note a roster, NULL: the noted one. A loss is made good by the next one. */
+void mesh_nl_roster_note(const uuid_t *volume, u32 place, const void *roster)
+{
+	u32 port = mesh_nl_witness();
+	struct sk_buff *msg;
+	void *hdr;
+
+	msg = port ? genlmsg_new(NLMSG_GOODSIZE, GFP_NOIO) : NULL;
+	if (!msg)
+		return;
+	hdr = genlmsg_put(msg, port, 0, &mesh_nl_family, 0, MESHBLK_CMD_ROSTER_NOTE);
+	if (!hdr || nla_put(msg, MESHBLK_A_VOLUME_UUID, UUID_SIZE, volume) ||
+	    nla_put_u32(msg, MESHBLK_A_PLACE, place) ||
+	    (roster && nla_put(msg, MESHBLK_A_ROSTER, MESHBLK_ROSTER_BYTES, roster))) {
+		nlmsg_free(msg);
+		return;
+	}
+	genlmsg_end(msg, hdr);
+	genlmsg_unicast(&init_net, msg, port);	/* one that is gone: nl_witness_released() */
 }

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The netlink family: its commands, what each may carry, and the permission it needs. */
+/* The netlink family: its commands, and what each may carry. */
 #define pr_fmt(fmt) "meshblk: " fmt
-#include <linux/capability.h>
-#include <linux/ctype.h>
-#include <linux/module.h>
-
 #include "driver/netlink.h"
 #include "driver/volume.h"
 
@@ -106,55 +102,14 @@ static const struct genl_ops mesh_nl_ops[] = {
 	MESH_NL_GET(ABANDONED_GET, no_policy, NULL, mesh_nl_abandoned_dump),
 };
 
-static const struct genl_multicast_group mesh_nl_groups[] = {
-	{ .name = MESHBLK_GENL_EVENTS },
-};
-
-/*
- * Initial network namespace only (netnsok is not set). Commands run in
- * parallel: VOLUME_DEL waits for others.
- */
-struct genl_family mesh_nl_family __ro_after_init = {
-	.name = MESHBLK_GENL_NAME,
-	.version = MESHBLK_GENL_VERSION,
-	.module = THIS_MODULE,
-	.parallel_ops = true,
-	.ops = mesh_nl_ops,
-	.n_ops = ARRAY_SIZE(mesh_nl_ops),
-	.resv_start_op = MESHBLK_CMD_IDENTITY_SET,	/* all are strict */
-	.mcgrps = mesh_nl_groups,
-	.n_mcgrps = ARRAY_SIZE(mesh_nl_groups),
-};
-
-/* To change state takes more than CAP_NET_ADMIN, which any CNI pod has. */
-int mesh_nl_admin(struct sk_buff *skb, struct genl_info *info)
-{
-	if (netlink_capable(skb, CAP_SYS_ADMIN))
-		return 0;
-	return mesh_nl_refuse(info, -EPERM, "needs CAP_SYS_ADMIN in the initial user namespace");
-}
-
-/* Text that may be shown in sysfs, uevents and logs: printable, one line. */
-bool mesh_nl_text(const char *s)
-{
-	for (; *s; s++)
-		if (!isascii(*s) || !isgraph(*s))
-			return false;
-	return true;
-}
-
-int mesh_nl_put_u64(struct sk_buff *skb, int attr, u64 value)
-{
-	/* the pad attribute is 1 in every table of ours */
-	return nla_put_u64_64bit(skb, attr, value, MESHBLK_A_PAD);
-}
-
 int mesh_nl_init(void)
 {
 	int err = mesh_nl_witness_init();
 
 	if (err)
 		return err;
+	mesh_nl_family.ops = mesh_nl_ops;
+	mesh_nl_family.n_ops = ARRAY_SIZE(mesh_nl_ops);
 	err = genl_register_family(&mesh_nl_family);
 	if (err)
 		mesh_nl_witness_exit();

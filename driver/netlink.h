@@ -2,13 +2,14 @@
 /*
  * Family "meshblk", see driver/uapi/meshblk.h.
  *
- *   netlink.c          the family: commands, policies, permissions
+ *   netlink.c          commands, policies
+ *   netlink_message.c  parts of messages that all handlers share; the family
  *   netlink_layout.c   a message's members and segments
  *   netlink_volume.c   VOLUME_SET, _DEL, _GET; ABANDONED_GET
  *   netlink_group.c    groups in answers; VOLUME_SCRUB, VOLUME_REJOIN, VOLUME_EVICT
- *   netlink_witness.c  WITNESS, ROSTER_NOTE, ROSTER_NOTED
+ *   netlink_witness.c  WITNESS, ROSTER_NOTED
  *   netlink_target.c   IDENTITY_SET, TARGET_*
- *   events.c           multicast
+ *   events.c           to meshd: events, ROSTER_NOTE
  */
 #ifndef DRIVER_NETLINK_H
 #define DRIVER_NETLINK_H
@@ -27,15 +28,17 @@ extern struct genl_family mesh_nl_family;
 /* Refuse a message and say why; a static string. */
 #define mesh_nl_refuse(info, err, why) ({ GENL_SET_ERR_MSG(info, why); (err); })
 
+/* netlink_message.c */
 int mesh_nl_admin(struct sk_buff *skb, struct genl_info *info);
 bool mesh_nl_text(const char *s);
+int mesh_nl_put_u64(struct sk_buff *skb, int attr, u64 value);
+struct mesh_volume *mesh_nl_volume(struct genl_info *info);
+
 int mesh_nl_member(struct nlattr *attr, struct mesh_member_conf *conf, bool rw,
 		   struct genl_info *info);
 int mesh_nl_layout(struct genl_info *info, u32 lba, bool rw, struct prot_layout **prot,
 		   struct mesh_member_conf **confs, unsigned long **fresh);
-int mesh_nl_put_u64(struct sk_buff *skb, int attr, u64 value);
 int mesh_nl_put_groups(struct sk_buff *skb, struct mesh_layout *l);
-struct mesh_volume *mesh_nl_volume(struct genl_info *info);
 
 int mesh_nl_volume_set(struct sk_buff *skb, struct genl_info *info);
 int mesh_nl_volume_del(struct sk_buff *skb, struct genl_info *info);
@@ -53,10 +56,15 @@ int mesh_nl_target_del(struct sk_buff *skb, struct genl_info *info);
 int mesh_nl_target_get(struct sk_buff *skb, struct genl_info *info);
 int mesh_nl_target_dump(struct sk_buff *skb, struct netlink_callback *cb);
 
-/* netlink_witness.c */
+/* events.c */
 u32 mesh_nl_witness(void);
 bool mesh_nl_witness_away(void);
+bool mesh_nl_witness_begin(u32 port);
+bool mesh_nl_witness_end(u32 port);
+void mesh_nl_witness_none(void);
 void mesh_nl_roster_note(const uuid_t *volume, u32 place, const void *roster);
+
+/* netlink_witness.c */
 int mesh_nl_witness_init(void);
 void mesh_nl_witness_exit(void);
 

@@ -7,8 +7,6 @@
 
 #define MESH_NL_TARGET_BYTES	1024
 
-uuid_t mesh_host_uuid;
-
 int mesh_nl_identity_set(struct sk_buff *skb, struct genl_info *info)
 {
 	struct nlattr **a = info->attrs;

@@ -232,24 +232,6 @@ static int mesh_nl_put_volume(struct sk_buff *skb, struct mesh_volume *vol,
 	return members ? mesh_nl_put_members(skb, l) ?: mesh_nl_put_groups(skb, l) : 0;
 }
 
-/* The volume that a message is about, with a reference, or an error. */
-struct mesh_volume *mesh_nl_volume(struct genl_info *info)
-{
-	struct mesh_volume *vol;
-	uuid_t u;
-
-	if (!info->attrs[MESHBLK_A_VOLUME_UUID]) {
-		GENL_SET_ERR_MSG(info, "which volume?");
-		return ERR_PTR(-EINVAL);
-	}
-	import_uuid(&u, nla_data(info->attrs[MESHBLK_A_VOLUME_UUID]));
-	vol = mesh_volume_find(&u);
-	if (vol)
-		return vol;
-	GENL_SET_ERR_MSG(info, "no such volume");
-	return ERR_PTR(-ENOENT);
-}
-
 int mesh_nl_volume_get(struct sk_buff *skb, struct genl_info *info)
 {
 	struct mesh_volume *vol = mesh_nl_volume(info);

@@ -13,6 +13,8 @@
 static DEFINE_MUTEX(mesh_targets_lock);
 static LIST_HEAD(mesh_targets);
 
+uuid_t mesh_host_uuid;
+
 const char *mesh_target_state_name(enum rdda_target_state s)
 {
 	static const char *const names[] = {

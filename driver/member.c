@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Members: the registry, their states, and what every I/O to one passes. */
+/* The registry of members: opened, shared, closed. */
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/module.h>
 #include <linux/netlink.h>
@@ -7,9 +7,7 @@
 #include <linux/wait.h>
 
 #include "driver/member.h"
-#include "driver/trace.h"
 #include "driver/until.h"
-#include "driver/work.h"
 
 #define MEMBER_LATE_IO "the device still has I/O that was given up; it is free when that has ended"
 
@@ -53,14 +51,6 @@ static bool mesh_member_same(const struct mesh_member_conf *a, const struct mesh
 	       !strcmp(a->path, b->path);
 }
 
-/* Where it is open; "" where that is unknown. */
-void mesh_member_path(struct mesh_member *m, char path[MESH_PATH_MAX])
-{
-	spin_lock(&m->path_lock);
-	strscpy(path, m->conf.path, MESH_PATH_MAX);
-	spin_unlock(&m->path_lock);
-}
-
 static void mesh_member_put_work(struct work_struct *work)
 {
 	mesh_member_put(container_of(work, struct mesh_member, put_work));
@@ -73,13 +63,6 @@ static void mesh_member_kick_work(struct work_struct *work)
 	m->ops->kick(m);
 	/* not here, where other members wait for their kick to get memory free */
 	mesh_member_put_later(m);
-}
-
-/* As mesh_member_put(), without waiting for a target or a device that is closed. Any context. */
-void mesh_member_put_later(struct mesh_member *m)
-{
-	if (!refcount_dec_not_one(&m->refs))
-		queue_work(mesh_wq, &m->put_work);
 }
 
 /* A new member of the registry, or an error, which @extack explains. */
@@ -318,201 +301,6 @@ int mesh_member_bdev_taken(struct mesh_member *m, dev_t dev, const char **why)
 	return err;
 }
 
-/*
- * Try a member again that was refused. @m: member that can be given back. It stays REFUSED until
- * that is answered, and is @retrying meanwhile. Sleeps.
- */
-void mesh_member_retry(struct mesh_member *m)
-{
-	mutex_lock(&m->lock);
-	/* No answer follows for an unfit member until it has changed. */
-	WRITE_ONCE(m->retrying, m->state == MESH_MEMBER_REFUSED && !m->there);
-	m->ops->retry(m, true);
-	mutex_unlock(&m->lock);
-}
-
-/*
- * A layout has the member. One that a layout gave back, which is being closed, is opened again.
- * Sleeps.
- */
-void mesh_member_link(struct mesh_member *m, struct mesh_member_link *link)
-{
-	mutex_lock(&m->lock);
-	list_add_tail(&link->node, &m->links);
-	if (m->ops->retry && !m->suspended)
-		m->ops->retry(m, false);
-	mutex_unlock(&m->lock);
-}
-
-void mesh_member_unlink(struct mesh_member *m, struct mesh_member_link *link)
-{
-	mutex_lock(&m->lock);
-	list_del(&link->node);
-	mutex_unlock(&m->lock);
-}
-
-static void mesh_member_step(struct mesh_member *m, enum mesh_member_state state, int err)
-{
-	struct mesh_member_link *link;
-
-	lockdep_assert_held(&m->lock);
-	trace_mesh_member_state(m, state, err);
-	WRITE_ONCE(m->err, err);
-	/* info was written before; a reader that sees UP sees info */
-	smp_store_release(&m->state, state);
-	list_for_each_entry(link, &m->links, node)
-		link->changed(link, state, err);
-}
-
-/*
- * Note that a layout gives the member back for a while. @m: member; the caller releases it after
- * this. No disk comes up with it before mesh_member_resume().
- */
-void mesh_member_suspend(struct mesh_member *m)
-{
-	mutex_lock(&m->lock);
-	WRITE_ONCE(m->suspended, m->suspended + 1);
-	mutex_unlock(&m->lock);
-}
-
-/*
- * The layout that gave the member back wants it again, or goes. @m: member, released. It is opened
- * if any layout has it, and no other has given it back. Sleeps.
- */
-void mesh_member_resume(struct mesh_member *m)
-{
-	mutex_lock(&m->lock);
-	WRITE_ONCE(m->suspended, m->suspended - 1);
-	if (!m->suspended && !list_empty(&m->links))
-		m->ops->retry(m, false);
-	mutex_unlock(&m->lock);
-}
-
-static bool mesh_member_unfit(struct mesh_member *m)
-{
-	struct mesh_member_link *link;
-
-	lockdep_assert_held(&m->lock);
-	list_for_each_entry(link, &m->links, node)
-		if (link->unfit(link))
-			return true;
-	return false;
-}
-
-static void mesh_member_go(struct mesh_member *m, enum mesh_member_state state, int err)
-{
-	if (state == MESH_MEMBER_UP && mesh_member_unfit(m)) {
-		state = MESH_MEMBER_REFUSED;
-		err = -EINVAL;
-	} else if (state == MESH_MEMBER_UP && atomic_read(&m->abandoned)) {
-		state = MESH_MEMBER_DOWN;
-		err = -EBUSY;
-	}
-	if (m->state == state &&
-	    mesh_member_errno(state, m->err) == mesh_member_errno(state, err)) {
-		WRITE_ONCE(m->err, err);
-	} else {
-		if (!mesh_member_may(m->state, state))
-			mesh_member_step(m, MESH_MEMBER_DOWN, -ENOLINK);
-		mesh_member_step(m, state, err);
-	}
-}
-
-/*
- * The one setter of a member's state, for the kinds. @err: why it is not UP, 0 for UP. Process
- * context, sleeps. Where the table knows no direct way, it goes by DOWN. A member that cannot
- * serve a layout that has it is REFUSED with -EINVAL instead of UP, and a REFUSED one that is
- * tried again stays REFUSED until that is answered.
- */
-void mesh_member_set_state(struct mesh_member *m, enum mesh_member_state state, int err)
-{
-	mutex_lock(&m->lock);
-	m->there = state == MESH_MEMBER_UP;
-	if (state != MESH_MEMBER_DOWN)
-		WRITE_ONCE(m->retrying, false);
-	if (state != MESH_MEMBER_DOWN || m->state != MESH_MEMBER_REFUSED)
-		mesh_member_go(m, state, err);
-	mutex_unlock(&m->lock);
-}
-EXPORT_SYMBOL_GPL(mesh_member_set_state);
-
-/* Another layout came into use, or I/O is abandoned: check whether the member can serve. Sleeps. */
-void mesh_member_refit(struct mesh_member *m)
-{
-	mutex_lock(&m->lock);
-	if (m->there)
-		mesh_member_go(m, MESH_MEMBER_UP, 0);
-	mutex_unlock(&m->lock);
-}
-
-/*
- * Have stuck I/O ended, where the kind can do that. @m: member; the caller holds a reference, by a
- * pinned layout say. Any context.
- */
-void mesh_member_kick(struct mesh_member *m)
-{
-	if (!m->ops->kick)
-		return;
-	refcount_inc(&m->refs);
-	if (!queue_work(mesh_kick_wq, &m->kick_work))
-		refcount_dec(&m->refs);		/* the caller's is left */
-}
-
-/*
- * Have the extent note an attach number, durably, while its I/O goes on. @m: member, opened for
- * writing. @number: not zero, less than 2^63. Process context, sleeps.
- * Return: 0, also for kinds without numbers; -ESTALE: a higher one is noted, or the same of another
- * host, and the member is REFUSED; -ENOLINK: it is not UP now, or the target could not note it,
- * though it may do so later.
- */
-int mesh_member_attach(struct mesh_member *m, u64 number)
-{
-	int err;
-
-	if (!m->ops->attach)
-		return 0;
-	mutex_lock(&m->attach_lock);
-	err = m->ops->attach(m, number);
-	mutex_unlock(&m->attach_lock);
-	return err;
-}
-
-void mesh_member_stats(struct mesh_member *m, struct mesh_member_stats *sum)
-{
-	int cpu, i;
-
-	memset(sum, 0, sizeof(*sum));
-	for_each_possible_cpu(cpu) {
-		const struct mesh_member_stats *s = per_cpu_ptr(m->stats, cpu);
-
-		for (i = 0; i < offsetof(typeof(*sum), last) / sizeof(u64); i++)
-			((u64 *)sum)[i] += READ_ONCE(((const u64 *)s)[i]);
-		sum->last = max(sum->last, READ_ONCE(s->last));
-	}
-}
-
-/* I/O that has not ended. What is submitted meanwhile may be missed. */
-u64 mesh_member_inflight(struct mesh_member *m)
-{
-	u64 ended = 0, started = 0;
-	int cpu;
-
-	/* in this order: an I/O that ends between is not taken for one too few */
-	for_each_possible_cpu(cpu)
-		ended += READ_ONCE(per_cpu_ptr(m->stats, cpu)->ended);
-	for_each_possible_cpu(cpu)
-		started += READ_ONCE(per_cpu_ptr(m->stats, cpu)->started);
-	return started - ended;
-}
-
-/* ... but for what was abandoned, which nothing waits for. */
-u64 mesh_member_wanted(struct mesh_member *m)
-{
-	u64 left = atomic_read(&m->abandoned), all = mesh_member_inflight(m);
-
-	return all - min(left, all);
-}
-
 /* For dumps: of the members with abandoned I/O the one after @skip, with a reference, or NULL. */
 struct mesh_member *mesh_member_next_abandoned(unsigned int skip)
 {
@@ -528,65 +316,6 @@ struct mesh_member *mesh_member_next_abandoned(unsigned int skip)
 	mutex_unlock(&mesh_members_lock);
 	return found;
 }
-
-/* Whether I/O to the member has ended well in the last @recent jiffies. */
-bool mesh_member_moves(struct mesh_member *m, unsigned long recent)
-{
-	struct mesh_member_stats s;
-
-	mesh_member_stats(m, &s);
-	return s.last && time_before(jiffies, (unsigned long)s.last + recent);
-}
-
-/*
- * Send an I/O to a member. @mio: filled in; its done() may be called before this returns. Any
- * context but hard interrupt. To be followed by mesh_member_commit().
- */
-void mesh_member_submit(struct mesh_member *m, struct mesh_mio *mio)
-{
-	/* pairs with mesh_member_step(): what the kind set up before UP is there */
-	enum mesh_member_state state = smp_load_acquire(&m->state);
-
-	mio->member = m;
-	this_cpu_inc(m->stats->started);
-	trace_mesh_member_io(mio, 0);
-	if (unlikely(state != MESH_MEMBER_UP)) {
-		mesh_mio_end(mio, mesh_member_errno(state, READ_ONCE(m->err)));
-		return;
-	}
-	m->ops->submit(m, mio);
-}
-
-/* An I/O has ended; for the kinds. Any context. */
-void mesh_mio_end(struct mesh_mio *mio, int err)
-{
-	struct mesh_member_stats __percpu *stats = mio->member->stats;
-
-	this_cpu_inc(stats->ended);
-	if (unlikely(err)) {
-		/* a stage is a cache: to find it dropped is no error */
-		if (err == -ESTALE && mio->stage)
-			this_cpu_inc(stats->stale);
-		else
-			this_cpu_inc(stats->errors);
-	} else {
-		this_cpu_write(stats->last, jiffies);
-		if (mio->op == PROT_READ) {
-			this_cpu_inc(stats->reads);
-			this_cpu_add(stats->read_bytes, mio->io.len);
-		} else if (mio->op == PROT_WRITE) {
-			this_cpu_inc(stats->writes);
-			this_cpu_add(stats->write_bytes, mio->io.len);
-			if (mio->stage && !(mio->io.flags & RDDA_IO_STAGE))
-				this_cpu_inc(stats->staged);
-		} else {
-			this_cpu_inc(stats->discards);
-		}
-	}
-	trace_mesh_member_done(mio, err);
-	mio->done(mio, err);
-}
-EXPORT_SYMBOL_GPL(mesh_mio_end);
 
 void mesh_members_exit(void)
 {

@@ -227,13 +227,19 @@ struct mesh_member_link {
 	void (*changed)(struct mesh_member_link *link, enum mesh_member_state state, int err);
 };
 
+/* member.c */
 void mesh_member_set_kind(u8 kind, const struct mesh_member_ops *ops);
 int mesh_member_get(const struct mesh_member_conf *conf, const uuid_t *volume,
 		    struct mesh_member **mp, struct netlink_ext_ack *extack);
 int mesh_member_await(struct mesh_member *m, unsigned long until, struct netlink_ext_ack *extack);
 void mesh_member_opened(struct mesh_member *m, int err, const char *why);
 void mesh_member_put(struct mesh_member *m);
-void mesh_member_put_later(struct mesh_member *m);
+struct mesh_member *mesh_member_next_abandoned(unsigned int skip);
+int mesh_member_bdev_taken(struct mesh_member *m, dev_t dev, const char **why);
+void mesh_members_exit(void);
+
+/* member_state.c */
+void mesh_member_path(struct mesh_member *m, char path[MESH_PATH_MAX]);
 void mesh_member_link(struct mesh_member *m, struct mesh_member_link *link);
 void mesh_member_unlink(struct mesh_member *m, struct mesh_member_link *link);
 void mesh_member_set_state(struct mesh_member *m, enum mesh_member_state state, int err);
@@ -241,18 +247,17 @@ void mesh_member_refit(struct mesh_member *m);
 void mesh_member_suspend(struct mesh_member *m);
 void mesh_member_resume(struct mesh_member *m);
 void mesh_member_retry(struct mesh_member *m);
+
+/* member_io.c */
+void mesh_member_submit(struct mesh_member *m, struct mesh_mio *mio);
+void mesh_mio_end(struct mesh_mio *mio, int err);
 void mesh_member_kick(struct mesh_member *m);
+void mesh_member_put_later(struct mesh_member *m);
 int mesh_member_attach(struct mesh_member *m, u64 number);
 void mesh_member_stats(struct mesh_member *m, struct mesh_member_stats *sum);
 u64 mesh_member_inflight(struct mesh_member *m);
 u64 mesh_member_wanted(struct mesh_member *m);
-struct mesh_member *mesh_member_next_abandoned(unsigned int skip);
 bool mesh_member_moves(struct mesh_member *m, unsigned long recent);
-void mesh_member_path(struct mesh_member *m, char path[MESH_PATH_MAX]);
-int mesh_member_bdev_taken(struct mesh_member *m, dev_t dev, const char **why);
-
-void mesh_member_submit(struct mesh_member *m, struct mesh_mio *mio);
-void mesh_mio_end(struct mesh_mio *mio, int err);
 
 static inline void mesh_member_commit(struct mesh_member *m, unsigned int queue)
 {
@@ -269,7 +274,7 @@ static inline int mesh_member_poll(struct mesh_member *m, unsigned int queue)
 	return n;
 }
 
-void mesh_members_exit(void);
+/* member_bdev.c */
 int mesh_bdev_init(void);
 void mesh_bdev_exit(void);
 

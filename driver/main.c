@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Module init and exit of meshblk: only the order in which the parts start. */
+/* Module init and exit of meshblk: the order in which the parts start, and the kinds of members. */
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/module.h>
 
@@ -8,6 +8,13 @@
 #include "driver/target.h"
 #include "driver/volume.h"
 #include "driver/work.h"
+
+static int init_kinds(void)
+{
+	mesh_member_set_kind(MESHBLK_KIND_RDDA, &mesh_rdda_ops);
+	mesh_member_set_kind(MESHBLK_KIND_BDEV, &mesh_bdev_ops);
+	return 0;
+}
 
 /* In the order of starting; stopped in reverse. netlink last: it lets requests in. */
 static const struct {
@@ -20,7 +27,7 @@ static const struct {
 	{ mesh_codec_init, NULL },
 	{ mesh_group_pools_init, mesh_group_pools_exit },
 	{ mesh_bdev_init, mesh_bdev_exit },
-	{ NULL, mesh_members_exit },
+	{ init_kinds, mesh_members_exit },
 	{ NULL, mesh_volumes_exit },
 	{ mesh_work_init, mesh_work_exit },
 	{ mesh_nl_init, mesh_nl_exit },

@@ -22,15 +22,12 @@ static LIST_HEAD(mesh_members);
 /* For those that wait until a member of some UUID has been opened or closed. */
 static DECLARE_WAIT_QUEUE_HEAD(mesh_members_settled);
 
-static const struct mesh_member_ops *mesh_member_kinds[] = {
-	[MESHBLK_KIND_RDDA] = &mesh_rdda_ops,
-	[MESHBLK_KIND_BDEV] = &mesh_bdev_ops,
-	[MESHBLK_KIND_MEM] = NULL,	/* tests/kmod/meshmem */
-};
+/* Registered by main.c, and by tests/kmod/meshmem. */
+static const struct mesh_member_ops *mesh_member_kinds[MESHBLK_KIND_MEM + 1];
 
 /*
- * Have members of a kind that a test module implements. @kind: one that has nothing here. @ops: of
- * the module; NULL: the module goes, and no member pins it any more.
+ * Register what implements a kind of member. @kind: one that has nothing here. @ops: for @kind;
+ * NULL: the module that registered it goes, and no member pins that module any more.
  */
 void mesh_member_set_kind(u8 kind, const struct mesh_member_ops *ops)
 {

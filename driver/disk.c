@@ -245,3 +245,11 @@ const char *mesh_disk_unfit(struct mesh_volume *vol, const struct prot_layout *p
 		return "the layout takes smaller requests than the disk says";
 	return NULL;
 }
+
+/* Set io_timeout, for requests that are taken from now on. */
+void mesh_disk_set_timeout(struct mesh_volume *vol, u32 ms)
+{
+	WRITE_ONCE(vol->timeout, msecs_to_jiffies(ms));
+	if (vol->disk)
+		blk_queue_rq_timeout(vol->disk->queue, vol->timeout);
+}

@@ -144,7 +144,7 @@ static int vol_io_timeout_ms_store(struct mesh_volume *vol, const char *buf)
 
 	if (kstrtouint(buf, 0, &ms) || ms < MESH_TIMEOUT_MS_MIN || ms > MESH_TIMEOUT_MS_MAX)
 		return -EINVAL;
-	mesh_volume_set_timeout(vol, ms);
+	mesh_disk_set_timeout(vol, ms);
 	return 0;
 }
 

@@ -324,15 +324,8 @@ static int mesh_volume_take(struct mesh_volume *vol, const struct mesh_volume_co
 	}
 	mesh_volume_rename(vol, conf);
 	if (conf->timeout_ms)
-		mesh_volume_set_timeout(vol, conf->timeout_ms);
+		mesh_disk_set_timeout(vol, conf->timeout_ms);
 	return 0;
-}
-
-void mesh_volume_set_timeout(struct mesh_volume *vol, u32 ms)
-{
-	WRITE_ONCE(vol->timeout, msecs_to_jiffies(ms));
-	if (vol->disk)
-		blk_queue_rq_timeout(vol->disk->queue, vol->timeout);
 }
 
 /*

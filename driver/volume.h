@@ -283,6 +283,7 @@ void mesh_disk_kill(struct mesh_volume *vol);
 void mesh_disk_remove(struct mesh_volume *vol);
 void mesh_disk_free(struct mesh_volume *vol);
 void mesh_disk_announce(struct mesh_volume *vol);
+void mesh_disk_set_timeout(struct mesh_volume *vol, u32 ms);
 const char *mesh_disk_unfit(struct mesh_volume *vol, const struct prot_layout *prot);
 
 /* volume.c */
@@ -290,7 +291,6 @@ int mesh_volume_set(const struct mesh_volume_conf *conf, u64 epoch, struct prot_
 		    const struct mesh_member_conf *members, const struct mesh_group_conf *groups,
 		    unsigned long *fresh, struct netlink_ext_ack *extack);
 int mesh_volume_del(const uuid_t *uuid, bool force, struct netlink_ext_ack *extack);
-void mesh_volume_set_timeout(struct mesh_volume *vol, u32 ms);
 
 /* volume_registry.c */
 int mesh_volume_take_index(struct mesh_volume *vol);

@@ -8,6 +8,7 @@
  *     work done --------'     I/O to a member, copy, codec, end of a part
  *
  *   group.c         life: found or made by a layout, put; what people see of it
+ *   group_state.c   states of it and its members, for all others to read
  *   group_start.c   attach: which members, whose roster, a fresh group, again after a stop
  *   group_join.c    members that come back, or in another one's place
  *   group_run.c     the inbox and who runs the engine
@@ -387,12 +388,7 @@ void mesh_groups_wake(struct mesh_layout *l);
 void mesh_groups_answered(const uuid_t *volume, u32 place, u32 port, const void *roster,
 			  u32 bytes);
 void mesh_groups_witness(void);
-u8 mesh_group_role(struct mesh_group *g, u32 slot);
-u64 mesh_group_behind(struct mesh_group *g, u32 slot);
-bool mesh_group_up(const struct mesh_group_slot *slot);
 void mesh_groups_taken(struct mesh_layout *l);
-void mesh_group_set_state(struct mesh_group *g, enum mesh_group_state state, const char *why);
-const char *mesh_group_stands(struct mesh_group *g, const char **state);
 
 /* Of all groups of a layout together; the longest of each. What sysfs shows, in this order. */
 struct mesh_groups_counts {
@@ -402,6 +398,21 @@ struct mesh_groups_counts {
 	u64	engine_reads;
 	u64	redone;		/* direct reads that writes came between */
 };
+
+/* group_state.c */
+int mesh_group_engine_begin(void);
+void mesh_group_engine_end(int idx);
+void mesh_group_engine_wait(void);
+void mesh_group_set_state(struct mesh_group *g, enum mesh_group_state state, const char *why);
+const char *mesh_group_stands(struct mesh_group *g, const char **state);
+bool mesh_group_abandoned(struct mesh_group *g);
+bool mesh_group_up(const struct mesh_group_slot *slot);
+u8 mesh_group_role(struct mesh_group *g, u32 slot);
+u64 mesh_group_behind(struct mesh_group *g, u32 slot);
+bool mesh_group_named(const struct mesh_group *g, u32 slot);	/* with group->lock */
+int mesh_group_note(struct mesh_member *m, u64 attach);
+bool mesh_group_overtaken(const struct mesh_group_slot *slot);
+unsigned long mesh_group_member_timeout(void);
 
 /* group_counts.c */
 void mesh_groups_count(struct mesh_layout *l, struct mesh_groups_counts *sum);
@@ -420,7 +431,6 @@ void mesh_group_scrub_watch(struct mesh_group *g);
 void mesh_group_scrub_lost(struct mesh_group *g);
 
 /* group_run.c */
-bool mesh_group_abandoned(struct mesh_group *g);
 void mesh_group_post(struct mesh_group *g, struct mesh_group_msg *msg);
 void mesh_group_run(struct mesh_group *g);
 void mesh_group_flag(struct mesh_group *g, unsigned int flag);
@@ -486,8 +496,6 @@ struct mesh_group_mem *mesh_group_mem_alloc(struct mesh_group *g);
 void mesh_group_mem_end(struct mesh_group *g);
 void mesh_group_leave_exit(struct mesh_group *g);
 bool mesh_group_mem_renew(struct mesh_group *g);
-int mesh_group_engine_begin(void);
-void mesh_group_engine_end(int idx);
 void mesh_group_leave(struct mesh_group *g, u32 slot);
 void mesh_group_leave_all(struct mesh_group *g);
 void mesh_group_leave_stop(struct mesh_group *g, u32 slot);
@@ -496,9 +504,7 @@ void mesh_group_refill(struct mesh_group *g);
 /* group_member.c; with the engine owned */
 void mesh_group_ended(struct mesh_group *g, struct mesh_gio *gio, struct mesh_group_todo *todo);
 void mesh_group_watch(struct mesh_group *g, struct mesh_group_todo *todo);
-bool mesh_group_overtaken(const struct mesh_group_slot *slot);
 void mesh_group_retry(struct mesh_group *g, struct mesh_group_todo *todo);
-unsigned long mesh_group_member_timeout(void);
 
 /*
  * group_pace.c; _pace(), _arm() and _request() with the engine owned. The rate: bytes a second,
@@ -519,10 +525,8 @@ void mesh_groups_ending(struct mesh_layout *l);
 void mesh_group_clean(struct mesh_group *g);
 
 /* group_join.c; the first two, and the one of members that left, with group->lock */
-bool mesh_group_named(const struct mesh_group *g, u32 slot);
 void mesh_group_swap(struct mesh_group *g);
 void mesh_group_take_place(struct mesh_group *g, u32 slot, struct mesh_member *m);
-int mesh_group_note(struct mesh_member *m, u64 attach);
 void mesh_group_left(struct mesh_group *g, u64 members);
 int mesh_groups_rejoin(struct mesh_layout *l, u32 member);
 void mesh_group_join_work(struct work_struct *work);

@@ -32,13 +32,6 @@ static void join_again(struct delayed_work *work, struct mesh_group *g)
 		queue_delayed_work(mesh_wq, work, JOIN_AGAIN);
 }
 
-/* Whether the slot's member is the one that the roster names. */
-bool mesh_group_named(const struct mesh_group *g, u32 i)
-{
-	lockdep_assert_held(&g->lock);
-	return !memcmp(g->ms.cur.uuid[i], &g->slots[i].member->conf.uuid, PROT_UUID_LEN);
-}
-
 /* The member that the layout in use has for a slot, with a reference; NULL: the one it has. */
 static struct mesh_member *join_wanted(struct mesh_group *g, u32 i)
 {
@@ -288,15 +281,6 @@ static int join_begin(struct mesh_group *g, u32 i)
 	}
 	mesh_group_release(g);
 	return err;
-}
-
-/*
- * Have the member's target note an attachment. Of an extent that another group has, too, it may
- * know a higher number by now: that of the same host fences as well. Return: 0, or why not.
- */
-int mesh_group_note(struct mesh_member *m, u64 attach)
-{
-	return mesh_member_attach(m, max(attach, READ_ONCE(m->info.attach)));
 }
 
 /* Its target notes the attachment without group->lock: that may take half a minute. */

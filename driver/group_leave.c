@@ -22,7 +22,6 @@
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
-#include <linux/srcu.h>
 #include <linux/vmalloc.h>
 
 #include "driver/group.h"
@@ -31,24 +30,8 @@
 
 #define LEAVE_GRACE	HZ	/* of a group that is given up, for I/O to end by itself */
 
-/* Those that read an engine without owning it, as it may move. */
-DEFINE_STATIC_SRCU(leave_engines);
-
 /* Guards mem->group, so that the group stays while what was left gives it something back. */
 static DEFINE_MUTEX(leave_lock);
-
-/* Around reads of a group's engine that do not own it, nor are of group->lock. Sleeps. */
-int mesh_group_engine_begin(void)
-	__acquires(&leave_engines)
-{
-	return srcu_read_lock(&leave_engines);
-}
-
-void mesh_group_engine_end(int idx)
-	__releases(&leave_engines)
-{
-	srcu_read_unlock(&leave_engines, idx);
-}
 
 static void leave_mem_free(struct mesh_group_mem *mem)
 {
@@ -124,7 +107,7 @@ bool mesh_group_mem_renew(struct mesh_group *g)
 	g->mem = new;
 	WRITE_ONCE(g->engine, new->engine);
 	mesh_group_release(g);
-	synchronize_srcu(&leave_engines);
+	mesh_group_engine_wait();
 	kref_put(&old->ref, leave_mem_release);
 	return true;
 }

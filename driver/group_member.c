@@ -15,8 +15,6 @@
  * before io_timeout: three of six targets behind a dead switch cost a pause.
  */
 #define pr_fmt(fmt) "meshblk: " fmt
-#include <linux/moduleparam.h>
-
 #include "driver/group.h"
 #include "driver/trace.h"
 #include "driver/volume.h"
@@ -24,21 +22,6 @@
 
 #define MEMBER_LATE	HZ		/* age of an I/O that makes its member late */
 #define MEMBER_KICK	(2 * HZ)	/* between kicks of one that fails */
-
-static unsigned int member_timeout_ms = 8000;
-module_param(member_timeout_ms, uint, 0644);
-MODULE_PARM_DESC(member_timeout_ms, "a member of a group that answers nothing is out after that");
-
-unsigned long mesh_group_member_timeout(void)
-{
-	return msecs_to_jiffies(max(READ_ONCE(member_timeout_ms), 100U));
-}
-
-/* Attached for reading, and a writer has it since: what is there is not what the roster says. */
-bool mesh_group_overtaken(const struct mesh_group_slot *slot)
-{
-	return slot->group->cfg.ro && READ_ONCE(slot->member->info.attach) > slot->number;
-}
 
 static bool member_up(const struct mesh_group_slot *slot)
 {

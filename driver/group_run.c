@@ -25,17 +25,6 @@
 /* The group whose events this CPU executes: what ends within them only posts. */
 static DEFINE_PER_CPU(struct mesh_group *, run_inside);
 
-/* Nothing is started any more: the volume goes, or no layout has the group. */
-bool mesh_group_abandoned(struct mesh_group *g)
-{
-	if (test_bit(MESH_G_CLOSING, &g->flags) || READ_ONCE(g->vol->forced))
-		return true;
-	if (!READ_ONCE(g->vol->dying))
-		return false;
-	smp_rmb();	/* pairs with disk_retire() */
-	return !READ_ONCE(g->vol->orderly);
-}
-
 static bool run_pending(struct mesh_group *g)
 {
 	return !llist_empty(&g->inbox) || READ_ONCE(g->flags) & MESH_G_WAKE;

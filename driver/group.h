@@ -114,6 +114,8 @@ struct mesh_part {
 	struct mesh_group_msg		msg;
 	struct mesh_group	*group;
 	struct mesh_req		*req;
+	/* any context, hard interrupts too; the part may be gone with it */
+	void			(*done)(struct mesh_part *part, int err);
 	struct mesh_part	*next;		/* of the request, newest first */
 	struct mesh_part	*ended_next;	/* of those that a run has ended */
 	/* around the engine, with @pos and @worst: pieces in flight, and what was at its start: */
@@ -449,8 +451,7 @@ struct mesh_group_todo {
 	bool			changed;	/* people are to see something */
 };
 
-/* group_io.c; all but the first with the engine owned */
-void mesh_part_done(struct mesh_part *part, int err);
+/* group_io.c; with the engine owned */
 void mesh_group_take(struct mesh_group *g, struct mesh_group_msg *msg,
 		     struct mesh_group_todo *todo);
 bool mesh_group_pull(struct mesh_group *g, struct mesh_group_todo *todo);

@@ -672,7 +672,7 @@ void mesh_group_execute(struct mesh_group *g, struct mesh_group_todo *todo)
 		mesh_volume_changed(g->vol);
 	while ((part = todo->ended)) {
 		todo->ended = part->ended_next;
-		mesh_part_done(part, part->err);
+		part->done(part, part->err);
 	}
 }
 

@@ -139,7 +139,7 @@ static bool leave_part_end(struct mesh_part *part, u8 kind)
 static void leave_part_over(struct mesh_part *part)
 {
 	if (!part->stale) {
-		mesh_part_done(part, part->err);
+		part->done(part, part->err);
 		return;
 	}
 	part->pos = 0;

@@ -186,7 +186,7 @@ void mesh_group_read_ended(struct mesh_part *part, int err)
 	if (!atomic_dec_and_test(&part->pieces))
 		return;
 	if (mesh_group_read_right(g, part->addr, part->length, part->seen, part->worst)) {
-		mesh_part_done(part, 0);
+		part->done(part, 0);
 		return;
 	}
 	part->flags |= prot_bypass_flags(&g->cfg, part->worst);

@@ -192,16 +192,6 @@ static __always_inline bool plan_send(struct mesh_req *req, struct mesh_member *
 	return true;
 }
 
-/* Have the groups take what they were given. */
-void mesh_batch_run(struct mesh_batch *batch)
-{
-	unsigned int i, n = batch->nr_groups;
-
-	batch->nr_groups = 0;
-	for (i = 0; i < n; i++)
-		mesh_group_run(batch->groups[i]);
-}
-
 /* All requests of a batch are in a group's inbox before it is run, so writes may join. */
 static void plan_run_later(struct mesh_batch *batch, struct mesh_group *g)
 {
@@ -259,7 +249,8 @@ static bool plan_read(struct mesh_part *part, struct mesh_batch *batch)
 
 /* A group's I/O of the batch. Return: whether there was memory for it. */
 static bool mesh_plan_part(struct mesh_req *req, const struct prot_io *io,
-			   const struct prot_run *runs, struct mesh_batch *batch)
+			   const struct prot_run *runs,
+			   void (*done)(struct mesh_part *part, int err), struct mesh_batch *batch)
 {
 	struct mesh_volume *vol = blk_mq_rq_from_pdu(req)->q->queuedata;
 	struct mesh_part *part;
@@ -270,6 +261,7 @@ static bool mesh_plan_part(struct mesh_req *req, const struct prot_io *io,
 	part->msg.kind = MESH_MSG_PART;
 	part->group = req->layout->groups[io->member];
 	part->req = req;
+	part->done = done;
 	part->addr = io->addr;
 	part->length = io->length;
 	part->pos = 0;
@@ -336,13 +328,14 @@ bool mesh_plan_direct(struct mesh_req *req, const struct prot_io *io, struct mes
 /*
  * Plan and send what the op requests. @req: planned with its layout pinned; the caller holds
  * req->left. @batch: gets the members that want a commit. @done: how each I/O ends; sets mio->err.
- * @sent: set to the number of I/Os sent. In an RCU read section. Nothing is sent in a hard
- * interrupt, where a local device may end the batch before: members cannot be given I/O there.
- * Return: true when the op is over; op.err says how. False with nothing sent: to be called again
- * from elsewhere.
+ * @part_done: how each part of a group ends; sets part->err. @sent: set to the number of I/Os sent.
+ * In an RCU read section. Nothing is sent in a hard interrupt, where a local device may end the
+ * batch before: members cannot be given I/O there. Return: true when the op is over; op.err says
+ * how. False with nothing sent: to be called again from elsewhere.
  */
 bool mesh_plan_batch(struct mesh_req *req, struct mesh_batch *batch,
-		     void (*done)(struct mesh_mio *mio, int err), int *sent)
+		     void (*done)(struct mesh_mio *mio, int err),
+		     void (*part_done)(struct mesh_part *part, int err), int *sent)
 {
 	struct prot_run runs[PROT_RUNS_MAX] __mesh_uninit;
 	struct prot_io io __mesh_uninit;
@@ -359,7 +352,7 @@ bool mesh_plan_batch(struct mesh_req *req, struct mesh_batch *batch,
 			return false;
 		}
 		if (unlikely(io.group_io)) {
-			if (mesh_plan_part(req, &io, runs, batch)) {
+			if (mesh_plan_part(req, &io, runs, part_done, batch)) {
 				if (!plan_is_all(req, &io))
 					continue;
 				req->planned = true;
@@ -410,35 +403,6 @@ void mesh_plan_single_end(struct mesh_req *req)
 	req->op.err = req->mio.err;
 	req->mios = NULL;
 	mesh_plan_free(blk_mq_rq_from_pdu(req)->q->queuedata, req, &req->mio);
-}
-
-void mesh_batch_flush(struct mesh_batch *batch)
-{
-	unsigned int i;
-
-	if (unlikely(batch->nr_groups))
-		mesh_batch_run(batch);
-	for (i = 0; i < batch->n; i++)
-		mesh_member_commit(batch->to[i].member, batch->to[i].queue);
-	/* pairs with mesh_hctx_flush(): a CPU that sees it empty may let the members go */
-	smp_store_release(&batch->n, 0);
-}
-
-/*
- * Remember that a member wants a commit. @batch: of the caller, in an RCU read section until it is
- * flushed: that is what keeps the members there.
- */
-void mesh_batch_add(struct mesh_batch *batch, struct mesh_member *m, u16 queue)
-{
-	unsigned int i;
-
-	for (i = batch->n; i--;)
-		if (batch->to[i].member == m && batch->to[i].queue == queue)
-			return;
-	if (batch->n == ARRAY_SIZE(batch->to))
-		mesh_batch_flush(batch);
-	batch->to[batch->n].member = m;
-	batch->to[batch->n++].queue = queue;
 }
 
 int mesh_plan_pools(struct mesh_volume *vol)

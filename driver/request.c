@@ -7,7 +7,8 @@
  * zero owns the request and goes on with it.
  *
  * What is called here, plan.c and retry.c, calls nothing here: member I/O ends in
- * mesh_req_io_done(), and requests that had to wait go on in two work items.
+ * mesh_req_io_done(), what a group has in mesh_req_part_done(), and requests that had to
+ * wait go on in two work items.
  */
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/slab.h>
@@ -147,6 +148,7 @@ static void mesh_req_want(struct request *rq, struct prot_request *want)
 }
 
 static void mesh_req_io_done(struct mesh_mio *mio, int err);
+static void mesh_req_part_done(struct mesh_part *part, int err);
 
 /*
  * Plan batch after batch, as long as each ends while it is sent. @req: all I/O of its last batch
@@ -166,7 +168,7 @@ static void mesh_req_run(struct mesh_req *req, struct mesh_batch *batch)
 			break;
 		}
 		atomic_set(&req->left, MESH_PLANNING);
-		over = mesh_plan_batch(req, batch, mesh_req_io_done, &sent);
+		over = mesh_plan_batch(req, batch, mesh_req_io_done, mesh_req_part_done, &sent);
 		if (!atomic_sub_and_test(MESH_PLANNING - sent, &req->left))
 			return;
 		if (unlikely(!over && !sent)) {
@@ -240,7 +242,7 @@ static void mesh_req_io_done(struct mesh_mio *mio, int err)
 }
 
 /* What a request had in a group has ended. Any context. */
-void mesh_part_done(struct mesh_part *part, int err)
+static void mesh_req_part_done(struct mesh_part *part, int err)
 {
 	part->err = err;
 	mesh_req_drop(part->req, 1);

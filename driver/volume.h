@@ -11,6 +11,7 @@
  *   request.c          blk-mq's calls, time-outs, ends of requests
  *   retry.c            requests that wait: a member is down, or memory is short
  *   plan.c             an op run: member I/Os, scatterlists
+ *   batch.c            commits, until the last request of several
  *   sysfs.c events.c   what users and meshd see
  *
  * Life of a request
@@ -247,18 +248,21 @@ void mesh_order_init(struct mesh_order *o);
 void mesh_order_refused(struct mesh_layout *l);
 void mesh_order_end(struct mesh_layout *l);
 
+/* batch.c */
+void mesh_batch_add(struct mesh_batch *batch, struct mesh_member *m, u16 queue);
+void mesh_batch_run(struct mesh_batch *batch);
+void mesh_batch_flush(struct mesh_batch *batch);
+
 /* plan.c */
 bool mesh_plan_batch(struct mesh_req *req, struct mesh_batch *batch,
-		     void (*done)(struct mesh_mio *mio, int err), int *sent);
+		     void (*done)(struct mesh_mio *mio, int err),
+		     void (*part_done)(struct mesh_part *part, int err), int *sent);
 bool mesh_plan_single(struct mesh_req *req, const struct prot_io *io, struct mesh_batch *batch,
 		      void (*done)(struct mesh_mio *mio, int err));
 bool mesh_plan_direct(struct mesh_req *req, const struct prot_io *io, struct mesh_batch *batch,
 		      void (*done)(struct mesh_mio *mio, int err));
 void mesh_plan_single_end(struct mesh_req *req);
-void mesh_batch_run(struct mesh_batch *batch);
 void mesh_plan_collect(struct mesh_req *req);
-void mesh_batch_flush(struct mesh_batch *batch);
-void mesh_batch_add(struct mesh_batch *batch, struct mesh_member *m, u16 queue);
 int mesh_plan_init(void);
 void mesh_plan_exit(void);
 int mesh_plan_pools(struct mesh_volume *vol);

@@ -11,7 +11,8 @@
  *   group_state.c   states of it and its members, for all others to read
  *   group_start.c   attach: which members, whose roster, a fresh group, again after a stop
  *   group_join.c    members that come back, or in another one's place
- *   group_run.c     the inbox and who runs the engine
+ *   group_inbox.c   messages to the engine, and who runs it
+ *   group_run.c     ... a turn of that
  *   group_io.c      parts into the engine, its events out of it
  *   group_stage.c   payloads that members keep, so that they cross the network once
  *   group_read.c    reads that go around the engine
@@ -286,6 +287,8 @@ struct mesh_group_witness {
 struct mesh_group {
 	struct llist_head	inbox;
 	unsigned long		flags;
+	/* with the engine owned, which it lets go: a turn. Return: whether there is more to do */
+	bool			(*run)(struct mesh_group *g);
 	/* the runner's; it moves while nothing is in flight, see mesh_group_engine_begin() */
 	struct prot_group	*engine;
 	struct mesh_group_mem	*mem;		/* that it lies in; likewise */
@@ -432,12 +435,15 @@ void mesh_groups_scrub_stop(struct mesh_layout *l);
 void mesh_group_scrub_watch(struct mesh_group *g);
 void mesh_group_scrub_lost(struct mesh_group *g);
 
-/* group_run.c */
+/* group_inbox.c */
 void mesh_group_post(struct mesh_group *g, struct mesh_group_msg *msg);
 void mesh_group_run(struct mesh_group *g);
 void mesh_group_flag(struct mesh_group *g, unsigned int flag);
 void mesh_group_own(struct mesh_group *g);
 void mesh_group_release(struct mesh_group *g);
+void mesh_group_inbox_init(struct mesh_group *g);
+
+/* group_run.c */
 void mesh_group_run_init(struct mesh_group *g);
 void mesh_group_run_exit(struct mesh_group *g);
 

@@ -14,6 +14,7 @@
  *   group_inbox.c   messages to the engine, and who runs it
  *   group_run.c     ... a turn of that
  *   group_io.c      parts into the engine, its events out of it
+ *   group_flight.c  I/O to members: its memory, sent, delivered
  *   group_stage.c   payloads that members keep, so that they cross the network once
  *   group_read.c    reads that go around the engine
  *   group_member.c  a member that is late, down, failed, back
@@ -212,6 +213,7 @@ struct mesh_group_cpu_counts {
 	u64	codec_portable;	/* ... and without */
 };
 
+#define MESH_GROUP_SG_MAX	264	/* pages of a record of the largest strip, and some */
 #define MESH_GROUP_LEAVES	5	/* in an hour: then a member stays out */
 
 /* A roster that is read or written. */
@@ -457,17 +459,26 @@ struct mesh_group_todo {
 	bool			changed;	/* people are to see something */
 };
 
+/* group_flight.c; with the engine owned, but for mesh_group_gio_drop() */
+bool mesh_group_gio_spare(struct mesh_group *g);
+struct mesh_gio *mesh_group_gio_take(struct mesh_group *g);
+void mesh_group_gio_free(struct mesh_group *g, struct mesh_gio *gio);
+void mesh_group_gio_drop(struct mesh_gio *gio);
+void mesh_group_start(struct mesh_group *g, struct mesh_gio *gio, struct mesh_group_todo *todo);
+void mesh_group_send(struct mesh_group *g, struct mesh_gio *gio, struct mesh_group_todo *todo);
+void mesh_group_deliver(struct mesh_group *g, struct mesh_gio *gio, int err);
+int mesh_group_flight_init(struct mesh_group *g);
+void mesh_group_flight_exit(struct mesh_group *g);
+int mesh_group_flight_pools_init(void);
+void mesh_group_flight_pools_exit(void);
+
 /* group_io.c; with the engine owned */
 void mesh_group_take(struct mesh_group *g, struct mesh_group_msg *msg,
 		     struct mesh_group_todo *todo);
 bool mesh_group_pull(struct mesh_group *g, struct mesh_group_todo *todo);
-void mesh_group_send(struct mesh_group *g, struct mesh_gio *gio, struct mesh_group_todo *todo);
-void mesh_group_start(struct mesh_group *g, struct mesh_gio *gio, struct mesh_group_todo *todo);
-void mesh_group_deliver(struct mesh_group *g, struct mesh_gio *gio, int err);
 void mesh_group_expire(struct mesh_group *g, struct mesh_group_todo *todo);
 bool mesh_group_drained(struct mesh_group *g);
 void mesh_group_give_up(struct mesh_group *g, struct mesh_group_todo *todo);
-void mesh_group_gio_drop(struct mesh_gio *gio);
 void mesh_group_execute(struct mesh_group *g, struct mesh_group_todo *todo);
 int mesh_group_io_init(struct mesh_group *g);
 void mesh_group_io_exit(struct mesh_group *g);

@@ -21,13 +21,9 @@
 #include "driver/walk.h"
 #include "driver/work.h"
 
-#define IO_SPARES	32	/* kept for the next I/O, more than an op has */
 #define IO_EVENTS	64	/* before parts and results get their turn */
-#define IO_SG_MAX	264	/* pages of a record of the largest strip, and some */
 #define IO_ZEROES	SZ_64K	/* memory that PROT_BUFFER_ZERO stands for, again and again */
-#define IO_RESERVE_SGS	8
 
-static struct kmem_cache *io_cache, *io_sg_cache;
 static void *io_zeroes;
 static struct prot_map __percpu *io_maps;	/* scratch of the codec */
 
@@ -35,52 +31,6 @@ static struct prot_map __percpu *io_maps;	/* scratch of the codec */
 static struct request *io_request(const struct mesh_part *part)
 {
 	return blk_mq_rq_from_pdu(part->req);
-}
-
-/* For the next events. */
-static void io_keep(struct mesh_group *g, struct mesh_gio *gio)
-{
-	gio->next = g->spares;
-	g->spares = gio;
-	g->nr_spares++;
-}
-
-static struct mesh_gio *io_take(struct mesh_group *g)
-{
-	struct mesh_gio *gio = g->spares;
-
-	g->spares = gio->next;
-	g->nr_spares--;
-	return gio;
-}
-
-/* One for the next event. Return: whether there is. */
-static bool io_spare(struct mesh_group *g)
-{
-	struct mesh_gio *gio;
-
-	if (g->spares)
-		return true;
-	gio = mempool_alloc(&g->gios, GFP_ATOMIC | __GFP_NOWARN);
-	if (gio)
-		io_keep(g, gio);
-	return gio;
-}
-
-static void io_free(struct mesh_group *g, struct mesh_gio *gio)
-{
-	/* one that was to send a stage, and was never sent */
-	if (gio->staged && gio->mio.stage)
-		mesh_group_stage_done(gio);
-	gio->staged = false;
-	mesh_group_stage_apart(g, gio);
-	if (gio->pooled)
-		mempool_free(gio->mio.io.sg, &g->sgs);
-	gio->pooled = false;
-	if (g->nr_spares < IO_SPARES)
-		io_keep(g, gio);
-	else
-		mempool_free(gio, &g->gios);
 }
 
 static void io_done(struct mesh_mio *mio, int err)
@@ -91,14 +41,6 @@ static void io_done(struct mesh_mio *mio, int err)
 	mesh_group_stage_done(gio);
 	if (!mesh_abandoned_ended(&gio->left))
 		mesh_group_post(gio->group, &gio->msg);
-}
-
-/* What was left to a member has ended; its group, and that one's reserves, may be gone. */
-void mesh_group_gio_drop(struct mesh_gio *gio)
-{
-	if (gio->pooled)
-		kmem_cache_free(io_sg_cache, gio->mio.io.sg);
-	kmem_cache_free(io_cache, gio);
 }
 
 /* The end of a part; its request may be over with it, and the part gone. */
@@ -240,7 +182,7 @@ void mesh_group_take(struct mesh_group *g, struct mesh_group_msg *msg, struct me
 		if (gio->over && gio->hung)
 			prot_group_returned(g->engine, gio->runs[0].buffer);
 		if (mesh_group_abandoned(g) || gio->over)
-			io_free(g, gio);
+			mesh_group_gio_free(g, gio);
 		else if (stale)
 			mesh_group_send(g, gio, todo);
 		else if (gio->twin)
@@ -257,47 +199,11 @@ void mesh_group_take(struct mesh_group *g, struct mesh_group_msg *msg, struct me
 	}
 }
 
-/* Once the engine is let go; it is in a list of those in flight. */
-void mesh_group_start(struct mesh_group *g, struct mesh_gio *gio, struct mesh_group_todo *todo)
-{
-	mesh_abandoned_init(&gio->left, gio->twin ?: g->slots[gio->io.member].member);
-	gio->sent = false;
-	g->flying++;
-	gio->next = NULL;
-	*todo->last_io = gio;
-	todo->last_io = &gio->next;
-}
-
-/* Send it, for the first time or again. */
-void mesh_group_send(struct mesh_group *g, struct mesh_gio *gio, struct mesh_group_todo *todo)
-{
-	struct mesh_group_slot *slot = &g->slots[gio->io.member];
-
-	/* one that takes others along has only what is staged: the engine sends them one by one */
-	if (mesh_group_overtaken(slot) || (gio->io.stage_back && !gio->staged)) {
-		mesh_group_deliver(g, gio, -ESTALE);
-		return;
-	}
-	if (mesh_evict_hold(g, gio))
-		return;
-	list_add_tail(&gio->node, &slot->flying);
-	slot->nr_flying++;
-	mesh_group_start(g, gio, todo);
-}
-
-/* The engine gets the result of an I/O that is in no list. */
-void mesh_group_deliver(struct mesh_group *g, struct mesh_gio *gio, int err)
-{
-	/* of what is attached for reading no member is ever out: it is read from others */
-	prot_group_result(g->engine, gio->io.tag, err && g->cfg.ro ? -EILSEQ : err);
-	io_free(g, gio);
-}
-
 static void io_event_io(struct mesh_group *g, const struct prot_event *ev,
 			struct mesh_group_todo *todo)
 {
 	struct mesh_group_slot *slot = &g->slots[ev->io.member];
-	struct mesh_gio *gio = io_take(g);
+	struct mesh_gio *gio = mesh_group_gio_take(g);
 
 	gio->msg.kind = MESH_MSG_IO;
 	gio->group = g;
@@ -418,7 +324,7 @@ bool mesh_group_pull(struct mesh_group *g, struct mesh_group_todo *todo)
 	if (g->state == MESH_GROUP_ACTIVE)
 		io_submit_all(g, todo);
 	for (n = 0; n < IO_EVENTS; n++) {
-		if (!io_spare(g))
+		if (!mesh_group_gio_spare(g))
 			return false;	/* until one has ended */
 		prot_group_next(g->engine, &ev);
 		if (ev.kind == PROT_EV_NONE) {
@@ -476,7 +382,7 @@ void mesh_group_give_up(struct mesh_group *g, struct mesh_group_todo *todo)
 		list_splice_tail_init(&g->slots[i].held, &g->starved);
 	list_for_each_entry_safe(gio, next_gio, &g->starved, node) {
 		list_del(&gio->node);
-		io_free(g, gio);
+		mesh_group_gio_free(g, gio);
 	}
 	if (g->flying)
 		mesh_group_leave_all(g);
@@ -551,7 +457,7 @@ static struct scatterlist *io_sg_request(const struct mesh_gop *gop, const struc
 /* Return: 0 or -ENOMEM. */
 static int io_sg(struct mesh_group *g, struct mesh_gio *gio)
 {
-	unsigned int entries = min_t(unsigned int, io_entries(gio, g), IO_SG_MAX), i;
+	unsigned int entries = min_t(unsigned int, io_entries(gio, g), MESH_GROUP_SG_MAX), i;
 	struct scatterlist *sg = gio->mio.io.sg;
 
 	if (!gio->pooled) {
@@ -687,19 +593,14 @@ int mesh_group_io_init(struct mesh_group *g)
 	g->mem = mesh_group_mem_alloc(g);
 	g->engine = g->mem ? g->mem->engine : NULL;
 	g->gops = kvcalloc(g->cfg.ops, sizeof(*g->gops), GFP_KERNEL);
-	err = mempool_init_slab_pool(&g->gios, 2 * g->width + 2, io_cache) ?:
-	      mesh_walk_sgs_reserve(&g->sgs, IO_RESERVE_SGS, io_sg_cache);
-	err = err ?: mesh_group_reads_init(g) ?: mesh_group_stages_init(g);
+	err = mesh_group_flight_init(g) ?: mesh_group_reads_init(g) ?: mesh_group_stages_init(g);
 	g->cpu_counts = alloc_percpu(struct mesh_group_cpu_counts);
 	return g->engine && g->gops && g->cpu_counts ? err : -ENOMEM;
 }
 
 void mesh_group_io_exit(struct mesh_group *g)
 {
-	while (g->spares)
-		mempool_free(io_take(g), &g->gios);
-	mempool_exit(&g->sgs);
-	mempool_exit(&g->gios);
+	mesh_group_flight_exit(g);
 	mesh_group_reads_exit(g);
 	free_percpu(g->cpu_counts);
 	kvfree(g->stages);
@@ -709,11 +610,11 @@ void mesh_group_io_exit(struct mesh_group *g)
 
 int mesh_group_pools_init(void)
 {
-	io_cache = KMEM_CACHE(mesh_gio, SLAB_HWCACHE_ALIGN);
-	io_sg_cache = mesh_walk_sgs_cache("mesh_group_sg", IO_SG_MAX);
+	int err = mesh_group_flight_pools_init();
+
 	io_zeroes = (void *)__get_free_pages(GFP_KERNEL | __GFP_ZERO, get_order(IO_ZEROES));
 	io_maps = alloc_percpu(struct prot_map);
-	if (io_cache && io_sg_cache && io_zeroes && io_maps)
+	if (!err && io_zeroes && io_maps)
 		return 0;
 	mesh_group_pools_exit();
 	return -ENOMEM;
@@ -723,6 +624,5 @@ void mesh_group_pools_exit(void)
 {
 	free_percpu(io_maps);
 	free_pages((unsigned long)io_zeroes, get_order(IO_ZEROES));
-	kmem_cache_destroy(io_sg_cache);
-	kmem_cache_destroy(io_cache);
+	mesh_group_flight_pools_exit();
 }

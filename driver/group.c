@@ -7,7 +7,6 @@
 #include <linux/slab.h>
 
 #include "driver/group.h"
-#include "driver/trace.h"
 #include "driver/until.h"
 #include "driver/volume.h"
 #include "driver/work.h"

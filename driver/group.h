@@ -11,6 +11,7 @@
  *   group_state.c   states of it and its members, for all others to read
  *   group_start.c   attach: which members, whose roster, a fresh group, again after a stop
  *   group_join.c    members that come back, or in another one's place
+ *   group_place.c   ... a slot's member changes
  *   group_inbox.c   messages to the engine, and who runs it
  *   group_run.c     ... a turn of that
  *   group_io.c      parts into the engine, its events out of it
@@ -21,7 +22,7 @@
  *   group_leave.c   I/O that its device never ends is left to the member, with its memory
  *   group_roster.c  rosters read from members, and written to them
  *   group_witness.c ... and noted by meshd
- *   group_evict.c   a member in sync that leaves its place to a copy of it
+ *   group_evict.h   a member in sync that leaves its place to a copy of it
  *   group_pace.c    how fast background work may be
  *   group_scrub.c   all copies compared, at an administrator's word
  *   group_clean.c   a detach that leaves nothing to be recovered
@@ -542,9 +543,12 @@ void mesh_group_start_work(struct work_struct *work);
 void mesh_groups_ending(struct mesh_layout *l);
 void mesh_group_clean(struct mesh_group *g);
 
-/* group_join.c; the first two, and the one of members that left, with group->lock */
-void mesh_group_swap(struct mesh_group *g);
+/* group_place.c; with group->lock */
+void mesh_group_forget(struct mesh_group *g, u32 slot);
 void mesh_group_take_place(struct mesh_group *g, u32 slot, struct mesh_member *m);
+
+/* group_join.c; the first two with group->lock */
+void mesh_group_swap(struct mesh_group *g);
 void mesh_group_left(struct mesh_group *g, u64 members);
 int mesh_groups_rejoin(struct mesh_layout *l, u32 member);
 void mesh_group_join_work(struct work_struct *work);
@@ -566,22 +570,26 @@ struct mesh_evict_seen {
 	u64	copied, bytes;
 };
 
-/* group_evict.c; with the engine owned */
+/* group_evict_hold.c; with the engine owned */
 u64 mesh_evict_frozen(const struct mesh_group *g);
 bool mesh_evict_hold(struct mesh_group *g, struct mesh_gio *gio);
+
+/* group_evict_io.c; likewise */
 bool mesh_evict_follow(struct mesh_group *g, struct mesh_gio *gio, struct mesh_group_todo *todo);
 void mesh_evict_ended(struct mesh_group *g, struct mesh_gio *gio);
 void mesh_evict_watch(struct mesh_group *g, struct mesh_group_todo *todo);
 void mesh_evict_lost(struct mesh_group *g);
-void mesh_evict_stuck(struct mesh_group *g);
 void mesh_evict_stop(struct mesh_group *g);
-/* with group->lock */
+
+/* group_swap.c; with group->lock, but for the last one, which sleeps */
 bool mesh_evict_swap(struct mesh_group *g, u32 slot, const struct mesh_member *m);
 int mesh_evict_propose(struct mesh_group *g);
 struct mesh_member *mesh_evict_roster(const struct mesh_group *g, u32 slot);
 void mesh_evict_committed(struct mesh_group *g);
-/* with neither; all sleep */
+void mesh_evict_stuck(struct mesh_group *g);
 bool mesh_evict_ready(struct mesh_group *g, u32 slot, const struct mesh_member *m);
+
+/* group_evict.c; all sleep, the first one with group->lock */
 void mesh_evict_again(struct mesh_group *g, u32 slot, struct mesh_member *m);
 bool mesh_evict_seen(struct mesh_group *g, struct mesh_evict_seen *seen);
 int mesh_groups_evict(struct mesh_layout *l, u32 member, const struct mesh_member_conf *conf,

@@ -1,5 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* A member that leaves, between group_evict.c, which copies, and group_swap.c. */
+/*
+ * A member that leaves, between
+ *
+ *   group_evict.c       which copies it, begins that and ends it
+ *   group_evict_io.c    I/O meanwhile, and whether it goes on
+ *   group_evict_hold.c  I/O that waits
+ *   group_swap.c        its place goes to the copy
+ */
 #ifndef MESH_GROUP_EVICT_H
 #define MESH_GROUP_EVICT_H
 
@@ -41,9 +48,35 @@ struct mesh_evict {
 	struct completion	done;
 };
 
-/* group_evict.c; with the engine owned */
-void mesh_evict_over(struct mesh_evict *ev, const char *why);
+static inline bool evict_up(const struct mesh_member *m)
+{
+	/* pairs with mesh_member_step() */
+	return smp_load_acquire(&m->state) == MESH_MEMBER_UP && !READ_ONCE(m->suspended);
+}
+
+static inline struct mesh_evict *evict_at(const struct mesh_group *g, u32 slot)
+{
+	struct mesh_evict *ev = g->evict;
+
+	return ev && ev->slot == slot && ev->state != EVICT_OVER ? ev : NULL;
+}
+
+static inline bool evict_frozen(const struct mesh_evict *ev)
+{
+	return ev->state == EVICT_FREEZING || ev->state == EVICT_SWAPPING;
+}
+
+static inline bool evict_overlaps(const struct mesh_evict *ev, const struct mesh_gio *gio)
+{
+	return gio->io.kind != PROT_READ && gio->io.addr < ev->pos + ev->chunk &&
+	       gio->io.addr + gio->io.length > ev->pos;
+}
+
+/* group_evict_hold.c; with the engine owned */
 void mesh_evict_release(struct mesh_evict *ev);
+
+/* group_evict_io.c; likewise */
+void mesh_evict_over(struct mesh_evict *ev, const char *why);
 
 /* group_swap.c */
 void mesh_evict_note(struct mesh_group *g, struct mesh_evict *ev);

@@ -20,12 +20,10 @@
  * Only of members whose I/O nothing else ends: RDDA ends what it has by fencing.
  */
 #define pr_fmt(fmt) "meshblk: " fmt
-#include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 
 #include "driver/group.h"
-#include "driver/trace.h"
 #include "driver/volume.h"
 
 #define LEAVE_GRACE	HZ	/* of a group that is given up, for I/O to end by itself */

@@ -12,7 +12,6 @@
 #include <linux/moduleparam.h>
 #include <linux/slab.h>
 
-#include "driver/trace.h"
 #include "driver/volume.h"
 #include "driver/walk.h"
 

@@ -28,7 +28,17 @@ extern struct genl_family mesh_nl_family;
 /* Refuse a message and say why; a static string. */
 #define mesh_nl_refuse(info, err, why) ({ GENL_SET_ERR_MSG(info, why); (err); })
 
+/* Objects of a dump, each with a reference while it is put into its message. */
+struct mesh_nl_dump_ops {
+	u8	cmd;
+	void	*(*next)(unsigned int skip);	/* the one after the first @skip, or NULL */
+	int	(*fill)(struct sk_buff *skb, void *object);	/* 0 or -EMSGSIZE */
+	void	(*put)(void *object);
+};
+
 /* netlink_message.c */
+int mesh_nl_dump(struct sk_buff *skb, struct netlink_callback *cb,
+		 const struct mesh_nl_dump_ops *ops);
 int mesh_nl_admin(struct sk_buff *skb, struct genl_info *info);
 bool mesh_nl_text(const char *s);
 int mesh_nl_put_u64(struct sk_buff *skb, int attr, u64 value);

@@ -67,3 +67,28 @@ struct mesh_volume *mesh_nl_volume(struct genl_info *info)
 	GENL_SET_ERR_MSG(info, "no such volume");
 	return ERR_PTR(-ENOENT);
 }
+
+/*
+ * Answer a dump, with as many objects as @skb has room for. cb->args[0]: objects that were sent.
+ * Return: as a dumpit handler.
+ */
+int mesh_nl_dump(struct sk_buff *skb, struct netlink_callback *cb,
+		 const struct mesh_nl_dump_ops *ops)
+{
+	void *object, *hdr;
+	int err = 0;
+
+	while (!err && (object = ops->next(cb->args[0]))) {
+		hdr = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq,
+				  &mesh_nl_family, NLM_F_MULTI, ops->cmd);
+		err = hdr ? ops->fill(skb, object) : -EMSGSIZE;
+		ops->put(object);
+		if (!err) {
+			genlmsg_end(skb, hdr);
+			cb->args[0]++;
+		} else if (hdr) {
+			genlmsg_cancel(skb, hdr);
+		}
+	}
+	return skb->len ?: err;
+}

@@ -84,8 +84,9 @@ static int mesh_nl_put_target_stats(struct sk_buff *skb, const struct rdda_targe
 	return 0;
 }
 
-static int mesh_nl_put_target(struct sk_buff *skb, struct mesh_target *t)
+static int mesh_nl_put_target(struct sk_buff *skb, void *target)
 {
+	struct mesh_target *t = target;
 	struct rdda_target_info info;
 
 	rdda_target_info(t->rdda, &info);
@@ -129,23 +130,24 @@ int mesh_nl_target_get(struct sk_buff *skb, struct genl_info *info)
 	return genlmsg_reply(msg, info);
 }
 
+static void *nl_target_next(unsigned int skip)
+{
+	return mesh_target_next(skip);
+}
+
+static void nl_target_put(void *target)
+{
+	mesh_target_put(target);
+}
+
 int mesh_nl_target_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
-	struct mesh_target *t;
-	int err = 0;
-	void *hdr;
+	static const struct mesh_nl_dump_ops ops = {
+		.cmd = MESHBLK_CMD_TARGET_GET,
+		.next = nl_target_next,
+		.fill = mesh_nl_put_target,
+		.put = nl_target_put,
+	};
 
-	while (!err && (t = mesh_target_next(cb->args[0]))) {
-		hdr = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq,
-				  &mesh_nl_family, NLM_F_MULTI, MESHBLK_CMD_TARGET_GET);
-		err = hdr ? mesh_nl_put_target(skb, t) : -EMSGSIZE;
-		mesh_target_put(t);
-		if (!err) {
-			genlmsg_end(skb, hdr);
-			cb->args[0]++;
-		} else if (hdr) {
-			genlmsg_cancel(skb, hdr);
-		}
-	}
-	return skb->len ?: err;
+	return mesh_nl_dump(skb, cb, &ops);
 }

@@ -304,8 +304,9 @@ int mesh_nl_volume_dump(struct sk_buff *skb, struct netlink_callback *cb)
 	return skb->len ?: err;
 }
 
-static int mesh_nl_put_abandoned(struct sk_buff *skb, struct mesh_member *m)
+static int mesh_nl_put_abandoned(struct sk_buff *skb, void *member)
 {
+	struct mesh_member *m = member;
 	struct nlattr *nest;
 
 	if (nla_put(skb, MESHBLK_A_VOLUME_UUID, UUID_SIZE, &m->volume))
@@ -317,24 +318,25 @@ static int mesh_nl_put_abandoned(struct sk_buff *skb, struct mesh_member *m)
 	return 0;
 }
 
+static void *nl_abandoned_next(unsigned int skip)
+{
+	return mesh_member_next_abandoned(skip);
+}
+
+static void nl_abandoned_put(void *member)
+{
+	mesh_member_put_later(member);
+}
+
 /* Members whose devices have I/O that was given up, of volumes that have gone, too. */
 int mesh_nl_abandoned_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
-	struct mesh_member *m;
-	int err = 0;
-	void *hdr;
+	static const struct mesh_nl_dump_ops ops = {
+		.cmd = MESHBLK_CMD_ABANDONED_GET,
+		.next = nl_abandoned_next,
+		.fill = mesh_nl_put_abandoned,
+		.put = nl_abandoned_put,
+	};
 
-	while (!err && (m = mesh_member_next_abandoned(cb->args[0]))) {
-		hdr = genlmsg_put(skb, NETLINK_CB(cb->skb).portid, cb->nlh->nlmsg_seq,
-				  &mesh_nl_family, NLM_F_MULTI, MESHBLK_CMD_ABANDONED_GET);
-		err = hdr ? mesh_nl_put_abandoned(skb, m) : -EMSGSIZE;
-		mesh_member_put_later(m);
-		if (!err) {
-			genlmsg_end(skb, hdr);
-			cb->args[0]++;
-		} else if (hdr) {
-			genlmsg_cancel(skb, hdr);
-		}
-	}
-	return skb->len ?: err;
+	return mesh_nl_dump(skb, cb, &ops);
 }

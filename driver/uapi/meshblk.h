@@ -307,7 +307,9 @@ enum meshtgt_cmd {
 	MESHTGT_CMD_UNSPEC,
 	MESHTGT_CMD_IDENTITY_SET,	/* HOST_UUID [KEY_ID KEY_SERIAL [KEY_ID2 KEY_SERIAL2]] */
 	MESHTGT_CMD_LISTEN,		/* ADDR [PORT]: "0.0.0.0" and "::" for all */
-	MESHTGT_CMD_DRIVE_ADD,		/* DRIVE_UUID PATH EXTENTS (CHECK) */
+	MESHTGT_CMD_DRIVE_ADD,		/* DRIVE_UUID PATH EXTENTS (CHECK); EINPROGRESS after 5 s:
+					 * the device is not open, to be sent again
+					 */
 	MESHTGT_CMD_DRIVE_DEL,		/* DRIVE_UUID [FORCE] [GONE]: with GONE one that is served
 					 * (again) stays, EEXIST
 					 */
@@ -318,7 +320,7 @@ enum meshtgt_cmd {
 	MESHTGT_CMD_EXTENTS_SET,	/* DRIVE_UUID EXTENTS: the whole table; answered when
 					 * all admitted under what it takes away has ended, or
 					 * with EINPROGRESS after 5 s: to be sent again. So is
-					 * DRIVE_DEL
+					 * DRIVE_DEL, which waits for the device's close, too
 					 */
 	MESHTGT_CMD_SESSION_GET,	/* dump */
 	MESHTGT_CMD_SESSION_DEL,	/* SESSION: fence a client */

@@ -22,19 +22,33 @@
 #define CHECK_MS	250
 
 LIST_HEAD(tgt_drives);			/* tgt_lock */
+static LIST_HEAD(drives_closing);	/* removed, and their devices not yet closed; tgt_lock */
 static void drive_check_work(struct work_struct *work);
 static DECLARE_DELAYED_WORK(checker, drive_check_work);
 
-static void drive_close_work(struct work_struct *work)
+static void drive_free(struct kref *mem)
 {
-	struct tgt_drive *d = container_of(work, struct tgt_drive, close);
+	struct tgt_drive *d = container_of(mem, struct tgt_drive, mem);
 
-	tgt_sched_exit(d);
-	mesh_compat_close_bdev(&d->handle);
-	if (d->closed)
-		complete(d->closed);
 	kfree(d->path);
 	kfree(d);
+}
+
+/* Give a drive's device back. @d: not in tgt_drives. Context: a work; takes any time. */
+void tgt_drive_close(struct tgt_drive *d)
+{
+	tgt_sched_exit(d);
+	mesh_compat_close_bdev(&d->handle);
+	mutex_lock(&tgt_lock);
+	list_del(&d->node);
+	complete_all(&d->closed);
+	mutex_unlock(&tgt_lock);
+	kref_put(&d->mem, drive_free);
+}
+
+static void drive_close_work(struct work_struct *work)
+{
+	tgt_drive_close(container_of(work, struct tgt_drive, close));
 }
 
 /* The last reference may go under tgt_lock; closing a device can take long. */
@@ -49,6 +63,43 @@ static void drive_release(struct kref *ref)
 void tgt_drive_put(struct tgt_drive *d)
 {
 	kref_put(&d->ref, drive_release);
+}
+
+static struct tgt_drive *drive_closing(const uuid_t *uuid)
+{
+	struct tgt_drive *d;
+
+	lockdep_assert_held(&tgt_lock);
+	list_for_each_entry(d, &drives_closing, node)
+		if (uuid_equal(&d->uuid, uuid))
+			return d;
+	return NULL;
+}
+
+/*
+ * Wait until the device of a drive that was removed can be used by others. @found: set if there was
+ * one to wait for. Context: process; takes tgt_lock. Return: 0, -EINPROGRESS at @until, or -EINTR
+ * when killed.
+ */
+int tgt_drive_await_closed(const uuid_t *uuid, unsigned long until, bool *found)
+{
+	struct tgt_drive *d;
+	int ret;
+
+	*found = false;
+	do {
+		mutex_lock(&tgt_lock);
+		d = drive_closing(uuid);
+		if (d)
+			kref_get(&d->mem);
+		mutex_unlock(&tgt_lock);
+		if (!d)
+			return 0;
+		*found = true;
+		ret = tgt_await(&d->closed, until);
+		kref_put(&d->mem, drive_free);
+	} while (!ret);
+	return ret;
 }
 
 /* A drive by UUID, without a reference. Context: tgt_lock held. */
@@ -161,8 +212,12 @@ static int drive_queue(struct tgt_drive *d)
 			      !(q->tag_set->flags & BLK_MQ_F_TAG_HCTX_SHARED));
 }
 
-static struct tgt_drive *drive_open(const uuid_t *uuid, const char *path,
-				    struct netlink_ext_ack *extack)
+/*
+ * Open a device that is to be exported. Context: a work; any time. Return: a drive in no list, for
+ * tgt_drive_insert() or tgt_drive_close(), or an ERR_PTR().
+ */
+struct tgt_drive *tgt_drive_open(const uuid_t *uuid, const char *path,
+				 struct netlink_ext_ack *extack)
 {
 	struct tgt_drive *d = kzalloc(sizeof(*d), GFP_KERNEL);
 	const char *unfit;
@@ -192,6 +247,9 @@ static struct tgt_drive *drive_open(const uuid_t *uuid, const char *path,
 	if (ret)
 		goto err_close;
 	kref_init(&d->ref);
+	kref_init(&d->mem);
+	init_completion(&d->closed);
+	INIT_LIST_HEAD(&d->node);
 	uuid_copy(&d->uuid, uuid);
 	tgt_identity(&d->host);
 	d->lba_shift = ilog2(bdev_logical_block_size(d->bd));
@@ -208,152 +266,32 @@ err:
 	return ERR_PTR(ret);
 }
 
-static void drive_remove(struct tgt_drive *d)
+/* Stop serving a drive; its device is closed once nothing uses it. Context: tgt_lock held. */
+void tgt_drive_remove(struct tgt_drive *d)
 {
 	lockdep_assert_held(&tgt_lock);
 	tgt_grant_drive_forget(d);
 	tgt_extents_free(&d->extents);
-	list_del(&d->node);
+	list_move_tail(&d->node, &drives_closing);
 	tgt_drive_put(d);
-}
-
-/* A drive that was unplugged makes room for itself once its commands are back; not with @check. */
-static int drive_replace(const uuid_t *uuid, bool check, struct netlink_ext_ack *extack)
-{
-	struct tgt_drive *old = tgt_drive_find(uuid);
-
-	if (!old)
-		return 0;
-	tgt_drive_check(old);
-	if (old->state == TGT_DRIVE_UP) {
-		NL_SET_ERR_MSG(extack, "a drive with this UUID is exported already");
-		return -EEXIST;
-	}
-	if (old->removing || !tgt_grant_drained(old)) {
-		NL_SET_ERR_MSG(extack, "commands to the unplugged drive are not back yet");
-		return -EBUSY;
-	}
-	if (!check)
-		drive_remove(old);
-	return 0;
-}
-
-/* Drop a drive that is in no list. When this returns the device can be used by others. */
-static void drive_drop(struct tgt_drive *d)
-{
-	DECLARE_COMPLETION_ONSTACK(closed);
-
-	d->closed = &closed;
-	tgt_drive_put(d);
-	wait_for_completion(&closed);
 }
 
 /*
- * Export a block device. @extents: its table, in order of start; taken over on success. @check:
- * only answer as without it. Context: process; sleeps.
+ * Serve a drive. @d: from tgt_drive_open(). @extents: its table, in order of start; taken over.
+ * Context: tgt_lock held.
  */
-int tgt_drive_add(const uuid_t *uuid, const char *path, struct list_head *extents, bool check,
-		  struct netlink_ext_ack *extack)
+void tgt_drive_insert(struct tgt_drive *d, struct list_head *extents)
 {
-	struct tgt_drive *d;
 	struct tgt_extent *e;
-	int ret;
 
-	/* First the old one lets go of its device, then the new one takes it. */
-	mutex_lock(&tgt_lock);
-	ret = drive_replace(uuid, check, extack);
-	mutex_unlock(&tgt_lock);
-	if (ret)
-		return ret;
-	d = drive_open(uuid, path, extack);
-	if (IS_ERR(d))
-		return PTR_ERR(d);
-	ret = tgt_table_check(d, extents, extack);
-	if (ret || check)
-		goto drop;
-	mutex_lock(&tgt_lock);
-	if (tgt_drive_find(uuid)) {
-		mutex_unlock(&tgt_lock);
-		NL_SET_ERR_MSG(extack, "a drive with this UUID is exported already");
-		ret = -EEXIST;
-		goto drop;
-	}
+	lockdep_assert_held(&tgt_lock);
 	list_splice_init(extents, &d->extents);
 	list_for_each_entry(e, &d->extents, node)
 		e->drive = d;
 	list_add_tail(&d->node, &tgt_drives);
 	tgt_grant_drive_back(&d->uuid);
 	queue_delayed_work(tgt_wq, &checker, msecs_to_jiffies(CHECK_MS));
-	mutex_unlock(&tgt_lock);
-	pr_info("drive %pUb (%s) is exported\n", uuid, path);
-	return 0;
-drop:
-	drive_drop(d);
-	return ret;
-}
-
-static bool drive_opened(const struct tgt_drive *d)
-{
-	const struct tgt_extent *e;
-
-	lockdep_assert_held(&tgt_lock);
-	list_for_each_entry(e, &d->extents, node)
-		if (!list_empty(&e->opens))
-			return true;
-	return false;
-}
-
-/*
- * Stop exporting it. @force: take opened extents away from their sessions. @gone: only what is
- * left of a drive that is gone; the caller cannot see whether it is back. Answers when every
- * command is back, and the device can be used by others. Context: process; sleeps. Return: 0,
- * -ENOENT, -EEXIST, -EBUSY, -EINPROGRESS (call again), or -EINTR.
- */
-int tgt_drive_del(const uuid_t *uuid, bool force, bool gone, struct netlink_ext_ack *extack)
-{
-	DECLARE_COMPLETION_ONSTACK(closed);
-	struct tgt_drive *d;
-	int ret = 0;
-
-	mutex_lock(&tgt_lock);
-	d = tgt_drive_find(uuid);
-	if (!d) {
-		NL_SET_ERR_MSG(extack, "no such drive");
-		ret = -ENOENT;
-	} else if (d->removing) {
-		NL_SET_ERR_MSG(extack, "the drive is being unexported already");
-		ret = -EBUSY;
-	} else if (gone && d->state == TGT_DRIVE_UP) {
-		NL_SET_ERR_MSG(extack, "the drive is not gone");
-		ret = -EEXIST;
-	} else if (!force && drive_opened(d)) {
-		NL_SET_ERR_MSG(extack, "extents are open; use FORCE to take them away");
-		ret = -EBUSY;
-	}
-	if (ret) {
-		mutex_unlock(&tgt_lock);
-		return ret;
-	}
-	d->removing = true;
-	WRITE_ONCE(d->state, TGT_DRIVE_GONE);
-	kref_get(&d->ref);
-	tgt_grant_drive_lost(d);
-	mutex_unlock(&tgt_lock);
-
-	ret = tgt_grant_wait(d);
-	mutex_lock(&tgt_lock);
-	d->removing = false;
-	if (ret)
-		NL_SET_ERR_MSG(extack, "commands are still with the device; try again");
-	else
-		d->closed = &closed;
-	if (!ret)
-		drive_remove(d);
-	mutex_unlock(&tgt_lock);
-	tgt_drive_put(d);
-	if (!ret)
-		wait_for_completion(&closed);
-	return ret;
+	pr_info("drive %pUb (%s) is exported\n", &d->uuid, d->path);
 }
 
 /* Give all devices back; no session is left. */
@@ -363,7 +301,7 @@ void tgt_drive_exit(void)
 
 	mutex_lock(&tgt_lock);
 	list_for_each_entry_safe(d, next, &tgt_drives, node)
-		drive_remove(d);
+		tgt_drive_remove(d);
 	mutex_unlock(&tgt_lock);
 	cancel_delayed_work_sync(&checker);
 	flush_workqueue(tgt_wq);

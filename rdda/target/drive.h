@@ -4,6 +4,8 @@
 #define TGT_DRIVE_H
 
 #include <linux/blkdev.h>
+#include <linux/completion.h>
+#include <linux/jiffies.h>
 #include <linux/kref.h>
 #include <linux/list.h>
 #include <linux/percpu_counter.h>
@@ -16,6 +18,8 @@ struct netlink_ext_ack;
 struct tgt_cmd;
 struct tgt_sdrive;
 
+/* A message's handler waits that long: others of generic netlink may wait behind it. */
+#define TGT_WAIT_MS	5000
 #define TGT_DRIVE_CAP	(8 << 20)	/* bytes with a device before sessions take turns */
 
 enum tgt_drive_state {
@@ -26,7 +30,8 @@ enum tgt_drive_state {
 /* A block device that is exported. */
 struct tgt_drive {
 	struct kref		ref;		/* the list, sdrives and netlink hold it */
-	struct list_head	node;		/* in tgt_drives; tgt_lock */
+	struct kref		mem;		/* @ref as one, and who waits for @closed */
+	struct list_head	node;		/* in tgt_drives, or in drive.c; tgt_lock */
 	uuid_t			uuid;		/* from its label */
 	/* host UUID of this target when it was given the table; tgt_lock */
 	uuid_t			host;
@@ -42,7 +47,7 @@ struct tgt_drive {
 	bool			may_sleep;	/* a submitter may, in its driver */
 	u32			most;		/* bytes of a command */
 	struct work_struct	close;		/* gives @bd back */
-	struct completion	*closed;	/* completed by it, may be NULL; tgt_lock */
+	struct completion	closed;		/* completed by it */
 	enum tgt_drive_state	state;		/* written under tgt_lock */
 	bool			removing;	/* DRIVE_DEL is at work; tgt_lock */
 	struct list_head	extents;	/* by start; tgt_lock */
@@ -57,17 +62,34 @@ struct tgt_drive {
 	struct work_struct	slow_work;	/* submits them */
 };
 
+/* Wait in a message's handler. Return: 0, -EINPROGRESS at @until, or -EINTR when killed. */
+static inline int tgt_await(struct completion *done, unsigned long until)
+{
+	long left = time_before(jiffies, until) ? until - jiffies : 1;
+
+	left = wait_for_completion_killable_timeout(done, left);
+	return left > 0 ? 0 : left ? -EINTR : -EINPROGRESS;
+}
+
 extern struct list_head tgt_drives;
 struct tgt_drive *tgt_drive_find(const uuid_t *uuid);
 void tgt_drive_put(struct tgt_drive *d);
-int tgt_drive_add(const uuid_t *uuid, const char *path, struct list_head *extents, bool check,
-		  struct netlink_ext_ack *extack);
-int tgt_drive_del(const uuid_t *uuid, bool force, bool gone, struct netlink_ext_ack *extack);
+struct tgt_drive *tgt_drive_open(const uuid_t *uuid, const char *path,
+				 struct netlink_ext_ack *extack);
+void tgt_drive_close(struct tgt_drive *d);
+int tgt_drive_await_closed(const uuid_t *uuid, unsigned long until, bool *found);
+void tgt_drive_insert(struct tgt_drive *d, struct list_head *extents);
+void tgt_drive_remove(struct tgt_drive *d);
 int tgt_table_check(const struct tgt_drive *d, const struct list_head *extents,
 		    struct netlink_ext_ack *extack);
 bool tgt_drive_there(const struct tgt_drive *d);
 void tgt_drive_check(struct tgt_drive *d);
 void tgt_drive_exit(void);
+
+/* export.c */
+int tgt_export(const uuid_t *uuid, const char *path, struct list_head *extents, bool check,
+	       struct netlink_ext_ack *extack);
+int tgt_unexport(const uuid_t *uuid, bool force, bool gone, struct netlink_ext_ack *extack);
 
 /* sched.c */
 void tgt_sched_submit(struct tgt_cmd *c);

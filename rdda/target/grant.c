@@ -30,8 +30,6 @@
 
 #define TGT_OPENS_MAX		65536	/* of a session */
 
-#define DRAIN_MS	5000	/* a message waits for commands: others wait behind it */
-
 static u64 view_seq;		/* tgt_lock */
 
 /* A netlink request waits until no view older than @cut lives on a drive. */
@@ -581,13 +579,12 @@ bool tgt_grant_drained(struct tgt_drive *d)
 
 /*
  * Wait until the commands under what was taken away are back. @d: drive, referenced. Context:
- * process; takes tgt_lock. Return: 0, -EINPROGRESS after 5 s (call again), or -EINTR when killed.
+ * process; takes tgt_lock. Return: 0, -EINPROGRESS at @until (call again), or -EINTR when killed.
  */
-int tgt_grant_wait(struct tgt_drive *d)
+int tgt_grant_wait(struct tgt_drive *d, unsigned long until)
 {
 	struct waiter w;
-	long left = 1;
-	int ret = 0;
+	int ret;
 
 	if (rdda_fault(RDDA_FAULT_CLOSE))
 		return 0;
@@ -598,11 +595,11 @@ int tgt_grant_wait(struct tgt_drive *d)
 	if (!drive_older(d, w.cut))
 		complete(&w.done);
 	mutex_unlock(&tgt_lock);
-	left = wait_for_completion_killable_timeout(&w.done, msecs_to_jiffies(DRAIN_MS));
+	ret = tgt_await(&w.done, until);
 	mutex_lock(&tgt_lock);
 	list_del(&w.node);
-	if (left <= 0 && drive_older(d, w.cut))
-		ret = left ? -EINTR : -EINPROGRESS;
+	if (ret && !drive_older(d, w.cut))
+		ret = 0;
 	mutex_unlock(&tgt_lock);
 	return ret;
 }
@@ -692,7 +689,7 @@ int tgt_grant_table(const uuid_t *uuid, struct list_head *extents,
 	mutex_unlock(&tgt_lock);
 	if (ret)
 		return ret;
-	ret = tgt_grant_wait(d);
+	ret = tgt_grant_wait(d, jiffies + msecs_to_jiffies(TGT_WAIT_MS));
 	tgt_drive_put(d);
 	if (ret == -EINPROGRESS)
 		NL_SET_ERR_MSG(extack, "in force, but older commands are not back; try again");

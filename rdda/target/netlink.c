@@ -185,8 +185,8 @@ static int nl_drive_add(struct sk_buff *skb, struct genl_info *info)
 	nl_attr_uuid(info->attrs[MESHTGT_A_DRIVE_UUID], &uuid);
 	ret = extents_parse(info, &extents);
 	if (!ret)
-		ret = tgt_drive_add(&uuid, nla_data(info->attrs[MESHTGT_A_PATH]), &extents,
-				    nla_get_flag(info->attrs[MESHTGT_A_CHECK]), info->extack);
+		ret = tgt_export(&uuid, nla_data(info->attrs[MESHTGT_A_PATH]), &extents,
+				 nla_get_flag(info->attrs[MESHTGT_A_CHECK]), info->extack);
 	tgt_extents_free(&extents);
 	return ret;
 }
@@ -200,8 +200,8 @@ static int nl_drive_del(struct sk_buff *skb, struct genl_info *info)
 	if (!nl_need(info, MESHTGT_A_DRIVE_UUID))
 		return -EINVAL;
 	nl_attr_uuid(info->attrs[MESHTGT_A_DRIVE_UUID], &uuid);
-	return tgt_drive_del(&uuid, nla_get_flag(info->attrs[MESHTGT_A_FORCE]),
-			     nla_get_flag(info->attrs[MESHTGT_A_GONE]), info->extack);
+	return tgt_unexport(&uuid, nla_get_flag(info->attrs[MESHTGT_A_FORCE]),
+			    nla_get_flag(info->attrs[MESHTGT_A_GONE]), info->extack);
 }
 
 static int nl_extents_set(struct sk_buff *skb, struct genl_info *info)

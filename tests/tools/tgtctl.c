@@ -79,6 +79,7 @@ static struct nl_msg *msg_new(int cmd, int flags)
 /* Of the last message: not on a stack, since "serve" goes on to receive its answers. */
 static int failed;
 static int done;
+static int steps;	/* how often it may be sent yet */
 
 /* The kernel's own words, when it has some. */
 static int on_error(struct sockaddr_nl *who, struct nlmsgerr *e, void *arg)
@@ -91,7 +92,7 @@ static int on_error(struct sockaddr_nl *who, struct nlmsgerr *e, void *arg)
 	(void)who;
 	(void)arg;
 	failed = e->error;
-	if (failed == -EINPROGRESS)	/* sent again */
+	if (failed == -EINPROGRESS && steps > 1)	/* sent again */
 		return NL_STOP;
 	if (!(h->nlmsg_flags & NLM_F_CAPPED))
 		off += e->msg.nlmsg_len - sizeof(e->msg);
@@ -114,12 +115,14 @@ static int on_done(struct nl_msg *m, void *arg)
 	return NL_STOP;
 }
 
-/* Waits as long as the kernel does, half a minute for what a device has: in steps of 5 s. */
+/* Waits as long as the kernel does, half a minute for a device: in TGTCTL_STEPS, or 6, of 5 s. */
 static int send_wait(struct nl_msg *m)
 {
 	struct nl_cb *cb = nl_socket_get_cb(sk);
-	int ret, steps = 6;
+	const char *most = getenv("TGTCTL_STEPS");
+	int ret;
 
+	steps = most ? atoi(most) : 6;
 again:
 	failed = 0;
 	nlmsg_hdr(m)->nlmsg_seq = NL_AUTO_SEQ;

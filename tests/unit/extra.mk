@@ -57,6 +57,11 @@ UNIT_EXTRA_genl := $(GENL_OBJ)
 UNIT_LIBS_genl  := -lnl-genl-3 -lnl-3 -lkeyutils -lpthread
 UNIT_CFLAGS_genl := -I/usr/include/libnl3 -D_GNU_SOURCE
 
+# The same without a kernel.
+UNIT_LIBS_again  := -lnl-genl-3 -lnl-3
+UNIT_CFLAGS_again := -I/usr/include/libnl3
+$(BUILD)/unit/test_again.o: $(wildcard userspace/libmesh/*.[ch])
+
 $(GENL_OBJ): UNIT_CFLAGS += -I/usr/include/libnl3 -D_GNU_SOURCE
 $(GENL_OBJ): $(wildcard userspace/libmesh/*.h)
 $(BUILD)/unit/test_genl: $(GENL_OBJ)

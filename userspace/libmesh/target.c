@@ -63,7 +63,14 @@ static void put_extents(struct nl_msg *msg, const struct meshtgt_drive *d)
 	nla_nest_end_keep_empty(msg, table);
 }
 
-static int drive_add(struct mesh *m, const struct meshtgt_drive *d, bool check)
+/*
+ * The kernel waits for the commands that a device has, and for a device that it opens or closes, but
+ * not for long within one message, since all of generic netlink waits behind it: -EINPROGRESS. Such a
+ * message is sent again.
+ */
+#define WAIT_STEPS	6	/* of 5 s */
+
+static int send_drive_add(struct mesh *m, const struct meshtgt_drive *d, bool check)
 {
 	struct nl_msg *msg;
 	int err;
@@ -79,6 +86,16 @@ static int drive_add(struct mesh *m, const struct meshtgt_drive *d, bool check)
 	return mesh_call(m, MESH_TGT, msg, NULL, NULL);
 }
 
+static int drive_add(struct mesh *m, const struct meshtgt_drive *d, bool check)
+{
+	int err, step = 0;
+
+	do {
+		err = send_drive_add(m, d, check);
+	} while (err == -EINPROGRESS && ++step < WAIT_STEPS);
+	return err == -EINPROGRESS ? -EBUSY : err;
+}
+
 int meshtgt_drive_add(struct mesh *m, const struct meshtgt_drive *d)
 {
 	return drive_add(m, d, false);
@@ -88,12 +105,6 @@ int meshtgt_drive_check(struct mesh *m, const struct meshtgt_drive *d)
 {
 	return drive_add(m, d, true);
 }
-
-/*
- * The kernel waits for the commands that a device has, but not for long within one message, since
- * all of generic netlink waits behind it: -EINPROGRESS. Such a message is sent again.
- */
-#define DRAIN_STEPS	6	/* of 5 s */
 
 static int send_drive_del(struct mesh *m, const struct muuid *uuid, bool force, bool gone)
 {
@@ -117,7 +128,10 @@ static int drive_del(struct mesh *m, const struct muuid *uuid, bool force, bool 
 
 	do {
 		err = send_drive_del(m, uuid, force, gone);
-	} while (err == -EINPROGRESS && ++step < DRAIN_STEPS);
+	} while (err == -EINPROGRESS && ++step < WAIT_STEPS);
+	/* closed between two messages */
+	if (step && err == -ENOENT)
+		return 0;
 	return err == -EINPROGRESS ? -EBUSY : err;
 }
 
@@ -150,7 +164,7 @@ int meshtgt_extents_set(struct mesh *m, const struct meshtgt_drive *d)
 
 	do {
 		err = send_extents_set(m, d);
-	} while (err == -EINPROGRESS && ++step < DRAIN_STEPS);
+	} while (err == -EINPROGRESS && ++step < WAIT_STEPS);
 	return err == -EINPROGRESS ? -EBUSY : err;
 }
 

@@ -30,8 +30,8 @@
 #include "rdda/common/fault.h"
 #include "rdda/target/arena.h"
 #include "rdda/target/channel.h"
-#include "rdda/target/listen.h"
 #include "rdda/target/session.h"
+#include "rdda/target/tgt.h"
 #include "rdda/wire.h"
 
 #define PART_MIN	(512U << 10)	/* a channel needs some commands' worth */
@@ -357,32 +357,6 @@ void tgt_arena_unregister(struct tgt_session *s)
 void tgt_arena_free(struct tgt_session *s)
 {
 	pieces_free(&s->arena, spares_for(s) ? max(s->arena.bytes, SPARE_BYTES) : 0);
-}
-
-/* Send the client the pieces and their keys. @ch: its channel 0. */
-void tgt_arena_send(struct tgt_session *s, struct tgt_channel *ch)
-{
-	size_t len = sizeof(struct rdda_hdr) + s->arena.nr * sizeof(struct rdda_piece);
-	struct rdda_piece *p;
-	struct rdda_hdr *h;
-	unsigned int i;
-
-	h = kzalloc(len, GFP_NOIO);
-	if (!h) {
-		tgt_channel_kill(ch, -ENOMEM);
-		return;
-	}
-	h->type = RDDA_ARENA;
-	h->count = cpu_to_le16(s->arena.nr);
-	h->len = cpu_to_le32(len);
-	p = (struct rdda_piece *)(h + 1);
-	for (i = 0; i < s->arena.nr; i++) {
-		p[i].off = cpu_to_le32(i << s->arena.shift);
-		p[i].len = cpu_to_le32(1U << s->arena.shift);
-		p[i].rkey = cpu_to_le32(s->arena.piece[i].mr->rkey);
-	}
-	tgt_ctl_send(ch, h, len);
-	kfree(h);
 }
 
 /*

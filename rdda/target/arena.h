@@ -62,7 +62,6 @@ int tgt_arena_register(struct tgt_session *s, struct tgt_channel *ch);
 void tgt_arena_unregister(struct tgt_session *s);
 void tgt_arena_free(struct tgt_session *s);
 void tgt_arena_exit(void);
-void tgt_arena_send(struct tgt_session *s, struct tgt_channel *ch);
 void tgt_arena_copy(const struct tgt_session *s, void *to, u32 off, u32 len);
 int tgt_arena_bio(struct tgt_session *s, struct bio *bio, u32 off, u32 len);
 unsigned int tgt_arena_sge(struct tgt_session *s, struct ib_sge *sge, unsigned int max,

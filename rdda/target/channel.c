@@ -282,6 +282,32 @@ static int channel_open_memory(struct tgt_channel *ch)
 	return ret ?: ib_modify_qp(ch->q.qp, &attr, IB_QP_STATE | IB_QP_ACCESS_FLAGS);
 }
 
+/* Send the client the pieces and their keys. @ch: its channel 0. */
+static void channel_send_arena(struct tgt_session *s, struct tgt_channel *ch)
+{
+	size_t len = sizeof(struct rdda_hdr) + s->arena.nr * sizeof(struct rdda_piece);
+	struct rdda_piece *p;
+	struct rdda_hdr *h;
+	unsigned int i;
+
+	h = kzalloc(len, GFP_NOIO);
+	if (!h) {
+		tgt_channel_kill(ch, -ENOMEM);
+		return;
+	}
+	h->type = RDDA_ARENA;
+	h->count = cpu_to_le16(s->arena.nr);
+	h->len = cpu_to_le32(len);
+	p = (struct rdda_piece *)(h + 1);
+	for (i = 0; i < s->arena.nr; i++) {
+		p[i].off = cpu_to_le32(i << s->arena.shift);
+		p[i].len = cpu_to_le32(1U << s->arena.shift);
+		p[i].rkey = cpu_to_le32(s->arena.piece[i].mr->rkey);
+	}
+	tgt_ctl_send(ch, h, len);
+	kfree(h);
+}
+
 static int channel_send_proved(struct tgt_channel *ch)
 {
 	struct tgt_session *s = ch->s;
@@ -307,7 +333,7 @@ static int channel_send_proved(struct tgt_channel *ch)
 	ret = tgt_ctl_send(ch, &m, sizeof(m));
 	mutex_unlock(&tgt_lock);
 	if (!ret)
-		tgt_arena_send(s, ch);
+		channel_send_arena(s, ch);
 	return ret;
 }
 
@@ -377,15 +403,6 @@ void tgt_channel_refuse(struct tgt_channel *ch, int err)
 	tgt_ctl_send(ch, &m, sizeof(m));
 	/* The client disconnects when it has read that, or is disconnected. */
 	mod_delayed_work(tgt_wq, &ch->login.deadline, msecs_to_jiffies(TGT_REFUSE_MS));
-}
-
-/*
- * End a channel, and its session with it. @err: why, negative errno; 0: in order. Any context but
- * hard interrupt. Returns at once.
- */
-void tgt_channel_kill(struct tgt_channel *ch, int err)
-{
-	tgt_session_kill(ch->s, err);
 }
 
 /*

@@ -55,7 +55,7 @@ struct tgt_channel {
 	struct rdma_cm_id	*cm;		/* connection */
 	/* queue pair; the CQ of its receives is polled in its turns alone, the other: sq.c */
 	struct rdda_qp		q;
-	/* its turns: poller.c */
+	/* its turns: poller.c, turns.c */
 	struct {
 		struct llist_node	node;
 		atomic_t		state;
@@ -145,26 +145,43 @@ struct tgt_channel *tgt_channel_create(struct rdma_cm_id *cm, struct tgt_session
 				       unsigned int index, const struct rdda_proof *p,
 				       const struct rdda_key *key, u8 reads);
 int tgt_channel_prove(struct tgt_channel *ch, const struct rdda_prove *m);
-void tgt_channel_kill(struct tgt_channel *ch, int err);
 void tgt_channel_refuse(struct tgt_channel *ch, int err);
 void tgt_channel_stop(struct tgt_channel *ch);
 void tgt_channel_leave(struct tgt_channel *ch);
 void tgt_channel_free(struct tgt_channel *ch);
 unsigned int tgt_channel_memory(const struct tgt_channel *ch);
 
+/* life.c */
+void tgt_channel_kill(struct tgt_channel *ch, int err);
+void tgt_bad_peer(struct tgt_channel *ch, const char *why);
+int tgt_rbuf_post(struct tgt_channel *ch, struct rdda_buf *rb);
+
 /* poller.c */
+#define POLLER_QUEUED	1
+#define POLLER_RUNS	2
+#define POLLER_WAITED	4	/* tgt_poller_quiet() has begun: for good */
+
+/* Of a CPU. */
+struct tgt_poller {
+	struct llist_head	ready;	/* tgt_channel.poll.node, newest first */
+	struct work_struct	work;	/* queued when @ready is not empty any more */
+};
+
 void tgt_poller_kick(struct tgt_channel *ch);
+void tgt_poller_add(struct tgt_poller *p, struct tgt_channel *ch);
 void tgt_poller_quiet(struct tgt_channel *ch);
-int tgt_poller_init(void);
+void tgt_poller_rests(void);
+int tgt_poller_init(work_func_t work);
 void tgt_poller_exit(void);
+
+/* turns.c */
+void tgt_turns_work(struct work_struct *work);
 
 /* queue.c */
 bool tgt_queue_poll(struct tgt_channel *ch);
 void tgt_queue_event(struct ib_cq *cq, void *ctx);
 void tgt_recv_done(struct ib_cq *cq, struct ib_wc *wc);
-int tgt_rbuf_post(struct tgt_channel *ch, struct rdda_buf *rb);
 void tgt_ctl_work(struct work_struct *work);
-void tgt_bad_peer(struct tgt_channel *ch, const char *why);
 
 /* gather.c */
 void tgt_gather_init(struct tgt_channel *ch);

@@ -268,6 +268,28 @@ static int cmd_device_check(const struct tgt_cmd *c, const struct tgt_drive *d)
 }
 
 /*
+ * What a session may reach on a drive, for one command. @gone: set when the drive was lost. Any
+ * context. Return: a view to be put with tgt_view_put() when the command's last bio is back; NULL
+ * when nothing is open there.
+ */
+static struct tgt_view *cmd_view(struct tgt_session *s, u32 nsid, bool *gone)
+{
+	struct tgt_view *v = NULL;
+	struct tgt_sdrive *sd;
+
+	rcu_read_lock();
+	sd = xa_load(&s->grants.drives, nsid);
+	if (sd) {
+		*gone = READ_ONCE(sd->gone);
+		/* One that was just killed has been replaced before that. */
+		while ((v = rcu_dereference(sd->view)) && !percpu_ref_tryget_live(&v->ref))
+			cpu_relax();
+	}
+	rcu_read_unlock();
+	return v;
+}
+
+/*
  * @chk: what holds for all commands of the channel. @in: the WRITE that carried it; NULL: it came
  * in a message.
  */
@@ -276,7 +298,7 @@ static int cmd_check(struct tgt_channel *ch, struct tgt_cmd *c, const struct rdd
 {
 	int ret;
 
-	c->view = tgt_view_get(ch->s, le32_to_cpu(raw->nsid), gone);
+	c->view = cmd_view(ch->s, le32_to_cpu(raw->nsid), gone);
 	if (likely(c->view)) {
 		chk->ext = c->view->ext;
 		chk->nr_ext = c->view->nr;

@@ -14,14 +14,12 @@
 
 #include "rdda/target/drive.h"
 #include "rdda/target/grant.h"
-#include "rdda/target/listen.h"
 #include "rdda/target/netlink.h"
 #include "rdda/target/session.h"
 #include "rdda/target/tgt.h"
 
 #define CHECK_MS	250
 
-LIST_HEAD(tgt_drives);			/* tgt_lock */
 static LIST_HEAD(drives_closing);	/* removed, and their devices not yet closed; tgt_lock */
 static void drive_check_work(struct work_struct *work);
 static DECLARE_DELAYED_WORK(checker, drive_check_work);
@@ -49,20 +47,6 @@ void tgt_drive_close(struct tgt_drive *d)
 static void drive_close_work(struct work_struct *work)
 {
 	tgt_drive_close(container_of(work, struct tgt_drive, close));
-}
-
-/* The last reference may go under tgt_lock; closing a device can take long. */
-static void drive_release(struct kref *ref)
-{
-	struct tgt_drive *d = container_of(ref, struct tgt_drive, ref);
-
-	queue_work(tgt_wq, &d->close);
-}
-
-/* Drop a reference. */
-void tgt_drive_put(struct tgt_drive *d)
-{
-	kref_put(&d->ref, drive_release);
 }
 
 static struct tgt_drive *drive_closing(const uuid_t *uuid)
@@ -100,29 +84,6 @@ int tgt_drive_await_closed(const uuid_t *uuid, unsigned long until, bool *found)
 		kref_put(&d->mem, drive_free);
 	} while (!ret);
 	return ret;
-}
-
-/* A drive by UUID, without a reference. Context: tgt_lock held. */
-struct tgt_drive *tgt_drive_find(const uuid_t *uuid)
-{
-	struct tgt_drive *d;
-
-	lockdep_assert_held(&tgt_lock);
-	list_for_each_entry(d, &tgt_drives, node)
-		if (uuid_equal(&d->uuid, uuid))
-			return d;
-	return NULL;
-}
-
-/*
- * Whether the device is there, and not about to be removed. One that is pulled out fails I/O
- * before it is no more.
- */
-bool tgt_drive_there(const struct tgt_drive *d)
-{
-	struct gendisk *disk = d->bd->bd_disk;
-
-	return disk_live(disk) && !test_bit(GD_DEAD, &disk->state);
 }
 
 /* If this drive was unplugged, notify all that use it. Context: tgt_lock held. */
@@ -165,36 +126,6 @@ static const char *drive_unfit(struct block_device *bd)
 	if (blk_get_integrity(bd->bd_disk))
 		return "it carries protection information";
 	return NULL;
-}
-
-/* Check that a table can be that of a drive. Return: 0 or -EINVAL. */
-int tgt_table_check(const struct tgt_drive *d, const struct list_head *extents,
-		    struct netlink_ext_ack *extack)
-{
-	u64 end = 0, size = bdev_nr_bytes(d->bd), mask = (1ULL << d->lba_shift) - 1;
-	const struct tgt_extent *e, *o;
-
-	list_for_each_entry(e, extents, node) {
-		if (!e->len || (e->start | e->len) & mask || e->start + e->len < e->start ||
-		    e->start + e->len > size) {
-			NL_SET_ERR_MSG(extack, "an extent does not fit the drive or its blocks");
-			return -EINVAL;
-		}
-		if (e->start < end) {
-			NL_SET_ERR_MSG(extack, "extents overlap, or are not in order of START");
-			return -EINVAL;
-		}
-		end = e->start + e->len;
-		list_for_each_entry(o, extents, node) {
-			if (o == e)
-				break;
-			if (uuid_equal(&o->uuid, &e->uuid)) {
-				NL_SET_ERR_MSG(extack, "two extents have the same UUID");
-				return -EINVAL;
-			}
-		}
-	}
-	return 0;
 }
 
 /* What follows from the device's queue. Return: 0 or -ENOMEM. */

@@ -71,18 +71,21 @@ static inline int tgt_await(struct completion *done, unsigned long until)
 	return left > 0 ? 0 : left ? -EINTR : -EINPROGRESS;
 }
 
+/* drive_tab.c */
 extern struct list_head tgt_drives;
 struct tgt_drive *tgt_drive_find(const uuid_t *uuid);
 void tgt_drive_put(struct tgt_drive *d);
+bool tgt_drive_there(const struct tgt_drive *d);
+int tgt_table_check(const struct tgt_drive *d, const struct list_head *extents,
+		    struct netlink_ext_ack *extack);
+
+/* drive.c */
 struct tgt_drive *tgt_drive_open(const uuid_t *uuid, const char *path,
 				 struct netlink_ext_ack *extack);
 void tgt_drive_close(struct tgt_drive *d);
 int tgt_drive_await_closed(const uuid_t *uuid, unsigned long until, bool *found);
 void tgt_drive_insert(struct tgt_drive *d, struct list_head *extents);
 void tgt_drive_remove(struct tgt_drive *d);
-int tgt_table_check(const struct tgt_drive *d, const struct list_head *extents,
-		    struct netlink_ext_ack *extack);
-bool tgt_drive_there(const struct tgt_drive *d);
 void tgt_drive_check(struct tgt_drive *d);
 void tgt_drive_exit(void);
 

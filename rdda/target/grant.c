@@ -23,7 +23,6 @@
 #include "rdda/target/channel.h"
 #include "rdda/target/drive.h"
 #include "rdda/target/grant.h"
-#include "rdda/target/listen.h"
 #include "rdda/target/session.h"
 #include "rdda/target/tgt.h"
 #include "rdda/wire.h"
@@ -183,28 +182,6 @@ static void view_swap(struct tgt_sdrive *sd, struct tgt_view *v)
 		old->killed = true;
 		percpu_ref_kill(&old->ref);
 	}
-}
-
-/*
- * What a session may reach on a drive, for one command. @gone: set when the drive was lost. Any
- * context. Return: a view to be put with tgt_view_put() when the command's last bio is back; NULL
- * when nothing is open there.
- */
-struct tgt_view *tgt_view_get(struct tgt_session *s, u32 nsid, bool *gone)
-{
-	struct tgt_view *v = NULL;
-	struct tgt_sdrive *sd;
-
-	rcu_read_lock();
-	sd = xa_load(&s->grants.drives, nsid);
-	if (sd) {
-		*gone = READ_ONCE(sd->gone);
-		/* One that was just killed has been replaced before that. */
-		while ((v = rcu_dereference(sd->view)) && !percpu_ref_tryget_live(&v->ref))
-			cpu_relax();
-	}
-	rcu_read_unlock();
-	return v;
 }
 
 static struct tgt_sdrive *sdrive_find(struct tgt_session *s, const struct tgt_drive *d)

@@ -105,7 +105,6 @@ void tgt_grant_drive_forget(struct tgt_drive *d);
 void tgt_grant_drive_back(const uuid_t *drive);
 bool tgt_grant_drained(struct tgt_drive *d);
 int tgt_grant_wait(struct tgt_drive *d, unsigned long until);
-struct tgt_view *tgt_view_get(struct tgt_session *s, u32 nsid, bool *gone);
 void tgt_extents_free(struct list_head *extents);
 
 static inline void tgt_view_put(struct tgt_view *v)

@@ -25,8 +25,6 @@
 #include "rdda/target/tgt.h"
 #include "rdda/wire.h"
 
-#define TGT_UNPROVEN_MAX	64	/* connections that have not proved the key, ... */
-#define TGT_UNPROVEN_ADDR	4	/* ... of one address */
 #define TGT_CONTROLS		16	/* control messages in flight, each way */
 
 /* One bound address. */
@@ -39,221 +37,6 @@ struct listener {
 
 static DEFINE_MUTEX(listen_lock);
 static LIST_HEAD(listeners);
-
-static DEFINE_SPINLOCK(identity_lock);
-static uuid_t identity_host;		/* identity_lock */
-static struct rdda_key identity_key[2];	/* identity_lock */
-
-/* A connection that has not proved the key. */
-struct tgt_unproven {
-	struct list_head	node;		/* in unproven; unproven_lock for all */
-	u8			gid[16];	/* where it comes from */
-	/* its session, which lives as long as this is in the list; NULL while it is being made */
-	struct tgt_session	*s;
-	bool			evicted;	/* @s was ended in favour of a newer one */
-};
-
-static DEFINE_SPINLOCK(unproven_lock);
-static LIST_HEAD(unproven);		/* oldest first */
-static atomic64_t refused[RDDA_REJ_TWIN + 1];
-
-/* The identity of this target. Return: false while meshd has not set it. */
-bool tgt_identity(uuid_t *host)
-{
-	spin_lock(&identity_lock);
-	uuid_copy(host, &identity_host);
-	spin_unlock(&identity_lock);
-	return !uuid_is_null(host);
-}
-
-/* Whether a key that a session has logged in with is in use still. */
-bool tgt_identity_counts(const struct rdda_key *key)
-{
-	bool counts;
-
-	spin_lock(&identity_lock);
-	counts = rdda_key_counts(identity_key, key);
-	spin_unlock(&identity_lock);
-	return counts;
-}
-
-/*
- * Set the target's UUID and keys. @key: the one in use and the one before it; RDDA_KEY_NONE: not
- * there. A session that has logged in with another one ends. Context: process; takes tgt_lock.
- */
-void tgt_identity_set(const uuid_t *host, const struct rdda_key key[2])
-{
-	spin_lock(&identity_lock);
-	uuid_copy(&identity_host, host);
-	memcpy(identity_key, key, sizeof(identity_key));
-	spin_unlock(&identity_lock);
-	tgt_session_rekeyed();
-	if (key[0].id == RDDA_KEY_NONE)
-		pr_warn("no key is set: every host that reaches this one can log in\n");
-}
-
-/* The key that a login names; without authentication there is none, and none is taken. */
-static bool identity_key_find(u16 id, struct rdda_key *key)
-{
-	bool found = false;
-	int i;
-
-	spin_lock(&identity_lock);
-	for (i = 0; i < 2 && !found; i++) {
-		if (identity_key[i].id != id)
-			continue;
-		if (id == RDDA_KEY_NONE && (i || identity_key[0].id != RDDA_KEY_NONE))
-			continue;
-		*key = identity_key[i];
-		found = true;
-	}
-	spin_unlock(&identity_lock);
-	return found;
-}
-
-/* Human-readable. @reason: enum rdda_reject_reason. */
-const char *tgt_refused_text(int reason)
-{
-	switch (reason) {
-	case RDDA_REJ_MALFORMED:
-		return "no login at all";
-	case RDDA_REJ_VERSION:
-		return "another protocol version";
-	case RDDA_REJ_KEY:
-		return "another cluster key, or one of both has none";
-	case RDDA_REJ_BUSY:
-		return "too many unproven connections, or arena_budget or channels_budget used up";
-	case RDDA_REJ_CHANNEL:
-		return "a channel of no session that lives";
-	case RDDA_REJ_STALE:
-		return "a newer session of that host was seen";
-	case RDDA_REJ_NOT_READY:
-		return "meshd has not said yet which host this is";
-	case RDDA_REJ_TWIN:
-		return "another machine lives under that host's UUID";
-	default:
-		return "unknown reason";
-	}
-}
-
-/* Count a refused login. */
-void tgt_refused(int reason)
-{
-	if (reason > 0 && reason <= RDDA_REJ_TWIN)
-		atomic64_inc(&refused[reason]);
-}
-
-/* Refused logins since start. @reason: enum rdda_reject_reason, 0 for all. */
-u64 tgt_refused_count(int reason)
-{
-	u64 n = 0;
-	int i;
-
-	for (i = 1; i <= RDDA_REJ_TWIN; i++)
-		if (!reason || i == reason)
-			n += atomic64_read(&refused[i]);
-	return n;
-}
-
-/*
- * A place for one more. At most TGT_UNPROVEN_ADDR of one address and
- * TGT_UNPROVEN_MAX in all: the oldest has to go, since an honest client needs its
- * place for a round trip only. Those that went count until their queue pair is
- * gone, so that a flood of connects waits for us, and we do not wait for it.
- */
-static bool unproven_room(const u8 gid[16])
-{
-	struct tgt_unproven *u, *first = NULL, *oldest = NULL;
-	unsigned int all = 0, live = 0, same = 0, same_live = 0;
-
-	lockdep_assert_held(&unproven_lock);
-	list_for_each_entry(u, &unproven, node) {
-		bool here = !memcmp(u->gid, gid, sizeof(u->gid));
-
-		all++;
-		same += here;
-		if (u->evicted)
-			continue;
-		live++;
-		same_live += here;
-		if (!u->s)
-			continue;
-		oldest = oldest ?: u;
-		if (here)
-			first = first ?: u;
-	}
-	if (all >= 2 * TGT_UNPROVEN_MAX || same >= 2 * TGT_UNPROVEN_ADDR)
-		return false;
-	if (same_live < TGT_UNPROVEN_ADDR) {
-		if (live < TGT_UNPROVEN_MAX)
-			return true;
-		first = oldest;
-	}
-	if (!first)
-		return false;
-	first->evicted = true;
-	tgt_session_kill(first->s, -EBUSY);
-	return true;
-}
-
-static struct tgt_unproven *unproven_get(struct rdma_cm_id *cm)
-{
-	struct tgt_unproven *u = kzalloc(sizeof(*u), GFP_NOIO);
-	bool room;
-
-	if (!u)
-		return NULL;
-	rdma_read_gids(cm, NULL, (union ib_gid *)u->gid);
-	spin_lock(&unproven_lock);
-	room = unproven_room(u->gid);
-	if (room)
-		list_add_tail(&u->node, &unproven);
-	spin_unlock(&unproven_lock);
-	if (room)
-		return u;
-	kfree(u);
-	return NULL;
-}
-
-static void unproven_free(struct tgt_unproven *u)
-{
-	if (!u)
-		return;
-	spin_lock(&unproven_lock);
-	list_del(&u->node);
-	spin_unlock(&unproven_lock);
-	kfree(u);
-}
-
-/* From now on it may be evicted. */
-static void unproven_set(struct tgt_unproven *u, struct tgt_session *s)
-{
-	s->unproven = u;
-	spin_lock(&unproven_lock);
-	u->s = s;
-	spin_unlock(&unproven_lock);
-}
-
-/*
- * A session's connection proved the key, or ended. @s: session; called once or twice, counts once.
- */
-void tgt_unproven_put(struct tgt_session *s)
-{
-	unproven_free(xchg(&s->unproven, NULL));
-}
-
-/* Connections that have not proved the key yet. */
-unsigned int tgt_unproven(void)
-{
-	struct tgt_unproven *u;
-	unsigned int n = 0;
-
-	spin_lock(&unproven_lock);
-	list_for_each_entry(u, &unproven, node)
-		n += !u->evicted;
-	spin_unlock(&unproven_lock);
-	return n;
-}
 
 static int listen_refuse(struct rdma_cm_id *cm, int reason)
 {
@@ -322,7 +105,7 @@ static int listen_check_login(const struct rdda_login *l, size_t len, uuid_t *ho
 		return reason;
 	if (!tgt_identity(host))
 		return RDDA_REJ_NOT_READY;
-	return identity_key_find(le16_to_cpu(l->key_id), key) ? 0 : RDDA_REJ_KEY;
+	return tgt_identity_key(le16_to_cpu(l->key_id), key) ? 0 : RDDA_REJ_KEY;
 }
 
 /* CM context: another login may run at the same time, on another device. */
@@ -341,15 +124,15 @@ static int listen_login(struct rdma_cm_id *cm, struct rdma_cm_event *ev,
 	reason = listen_check_login(l, ev->param.conn.private_data_len, &host, &key);
 	if (reason)
 		return listen_refuse(cm, reason);
-	u = unproven_get(cm);
+	u = tgt_unproven_get(cm);
 	if (!u)
 		return listen_refuse(cm, RDDA_REJ_BUSY);
 	s = tgt_session_login(cm, l, lim, &reason);
 	if (!s) {
-		unproven_free(u);
+		tgt_unproven_free(u);
 		return listen_refuse(cm, reason);
 	}
-	unproven_set(u, s);
+	tgt_unproven_set(u, s);
 	p.login = *l;
 	accept_fill(&p.accept, l, s, &host);
 	ch = tgt_channel_create(cm, s, 0, &p, &key, ev->param.conn.responder_resources);

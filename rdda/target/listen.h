@@ -8,13 +8,18 @@
 #include "rdda/common/auth.h"
 
 struct netlink_ext_ack;
+struct rdma_cm_id;
 struct tgt_session;
+struct tgt_unproven;
 
 int tgt_listen(const char *addr, u16 port, struct netlink_ext_ack *extack);
 void tgt_listen_exit(void);
-bool tgt_identity(uuid_t *host);
-bool tgt_identity_counts(const struct rdda_key *key);
-void tgt_identity_set(const uuid_t *host, const struct rdda_key key[2]);
+
+/* reasons.c */
+#define TGT_UNPROVEN_MAX	64	/* connections that have not proved the key */
+struct tgt_unproven *tgt_unproven_get(struct rdma_cm_id *cm);
+void tgt_unproven_free(struct tgt_unproven *u);
+void tgt_unproven_set(struct tgt_unproven *u, struct tgt_session *s);
 void tgt_unproven_put(struct tgt_session *s);
 const char *tgt_refused_text(int reason);
 void tgt_refused(int reason);

@@ -17,42 +17,6 @@
 
 #define TGT_QUIET_MS		3000	/* a reboot waits that long for queue pairs */
 
-DEFINE_MUTEX(tgt_lock);	/* see tgt.h */
-struct workqueue_struct *tgt_wq;
-struct workqueue_struct *tgt_io_wq;
-unsigned long tgt_started;
-uuid_t tgt_boot_id;	/* of this load of the module: nothing of an earlier one is in flight */
-bool tgt_stopping;
-
-unsigned int tgt_grace_ms = 60000;
-module_param_named(grace_ms, tgt_grace_ms, uint, 0644);
-MODULE_PARM_DESC(grace_ms, "after start, only the noted holder of an extent gets it (60000)");
-
-unsigned int tgt_keepalive_ms = 1000;
-module_param_named(keepalive_ms, tgt_keepalive_ms, uint, 0644);
-MODULE_PARM_DESC(keepalive_ms, "clients say something this often (1000)");
-
-unsigned int tgt_dead_ms = 5000;
-module_param_named(dead_ms, tgt_dead_ms, uint, 0644);
-MODULE_PARM_DESC(dead_ms, "a client silent for so long is dead (5000)");
-
-/* Longer than rdda_cm_connect_ms() as it is by default: our answer may be lost once. */
-unsigned int tgt_proof_ms = 10000;
-module_param_named(proof_ms, tgt_proof_ms, uint, 0644);
-MODULE_PARM_DESC(proof_ms, "a connection that has not proved the key ends after (10000)");
-
-unsigned int tgt_credits = 32;
-module_param_named(credits, tgt_credits, uint, 0644);
-MODULE_PARM_DESC(credits, "command messages in flight, per channel (32)");
-
-unsigned int tgt_cmds = 128;
-module_param_named(cmds, tgt_cmds, uint, 0644);
-MODULE_PARM_DESC(cmds, "commands in flight, per channel (128)");
-
-unsigned int tgt_busy_poll_us;
-module_param_named(busy_poll_us, tgt_busy_poll_us, uint, 0644);
-MODULE_PARM_DESC(busy_poll_us, "poll for so long before an event is waited for (0)");
-
 RDDA_FAULTS_DEFINE;
 
 /* A kernel that goes down, or is replaced by kexec, must not be written to. */
@@ -81,7 +45,7 @@ static int __init tgt_init(void)
 	tgt_io_wq = alloc_workqueue("meshtgt-io", WQ_HIGHPRI | WQ_MEM_RECLAIM, 0);
 	if (!tgt_io_wq)
 		goto err_wq;
-	ret = tgt_poller_init();
+	ret = tgt_poller_init(tgt_turns_work);
 	if (ret)
 		goto err_io_wq;
 	ret = tgt_push_init();

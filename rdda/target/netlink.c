@@ -14,7 +14,6 @@
 #define pr_fmt(fmt) "meshtgt: " fmt
 #include <linux/mm.h>
 #include <linux/netlink.h>
-#include <linux/notifier.h>
 #include <linux/slab.h>
 #include <net/genetlink.h>
 
@@ -29,7 +28,6 @@
 #include "rdda/wire.h"
 
 static struct genl_family family;
-static atomic_t server = ATOMIC_INIT(0);	/* port that sent SERVE, 0: none */
 
 static const struct nla_policy policy[MESHTGT_A_MAX + 1] = {
 	[MESHTGT_A_HOST_UUID]	= NLA_POLICY_EXACT_LEN(16),
@@ -97,8 +95,10 @@ static int nl_identity_set(struct sk_buff *skb, struct genl_info *info)
 		return -EINVAL;
 	}
 	err = rdda_keys_get(info->attrs, MESHTGT_A_KEY_ID, key, info->extack);
-	if (!err)
+	if (!err) {
 		tgt_identity_set(&host, key);
+		tgt_session_rekeyed();
+	}
 	memzero_explicit(key, sizeof(key));
 	return err;
 }
@@ -456,18 +456,17 @@ static int nl_session_del(struct sk_buff *skb, struct genl_info *info)
 	return 0;
 }
 
-/* The newest one serves: a meshd that died without a trace must not stand in its way. */
 static int nl_serve(struct sk_buff *skb, struct genl_info *info)
 {
 	if (nl_may_change(skb, info))
 		return -EPERM;
-	atomic_set(&server, info->snd_portid);
+	tgt_server_set(info->snd_portid);
 	return 0;
 }
 
 static int nl_is_server(struct genl_info *info)
 {
-	if (atomic_read(&server) == info->snd_portid)
+	if (tgt_server_is(info->snd_portid))
 		return 0;
 	NL_SET_ERR_MSG(info->extack, "only the socket that serves may answer");
 	return -EPERM;
@@ -488,119 +487,6 @@ static int nl_grant_reply(struct sk_buff *skb, struct genl_info *info)
 		NL_SET_ERR_MSG(info->extack, "no request waits for this answer (any more)");
 	return ret;
 }
-
-/* To the server */
-
-static int nl_send_server(struct sk_buff *msg, u32 port)
-{
-	int ret = genlmsg_unicast(&init_net, msg, port);
-
-	if (!ret)
-		return 0;
-	if (ret == -ECONNREFUSED)
-		atomic_cmpxchg(&server, port, 0);
-	return -EHOSTDOWN;	/* for the client a full socket is the same */
-}
-
-/*
- * Request meshd to note a grant in a drive's label. @request: number for the answer. Context:
- * process. Return: 0, -EHOSTDOWN or -ENOMEM.
- */
-int tgt_nl_grant(u64 request, const uuid_t *drive, const uuid_t *host,
-		 const struct tgt_open_request *req)
-{
-	u32 port = atomic_read(&server);
-	struct sk_buff *msg;
-	void *h;
-
-	if (!port)
-		return -EHOSTDOWN;
-	msg = genlmsg_new(NLMSG_GOODSIZE, GFP_NOIO);
-	if (!msg)
-		return -ENOMEM;
-	h = genlmsg_put(msg, port, 0, &family, 0, MESHTGT_CMD_GRANT);
-	if (!h || nla_put_u64_64bit(msg, MESHTGT_A_REQUEST, request, MESHTGT_A_PAD) ||
-	    nla_put(msg, MESHTGT_A_DRIVE_UUID, 16, drive) ||
-	    nla_put(msg, MESHTGT_A_EXTENT_UUID, 16, &req->extent) ||
-	    nla_put(msg, MESHTGT_A_HOST_UUID, 16, host) ||
-	    nla_put_u64_64bit(msg, MESHTGT_A_EPOCH, req->epoch, MESHTGT_A_PAD) ||
-	    nla_put_u64_64bit(msg, MESHTGT_A_ATTACH, req->attach, MESHTGT_A_PAD) ||
-	    nla_put_u8(msg, MESHTGT_A_ACCESS, req->rw ? RDDA_RW : RDDA_RO)) {
-		nlmsg_free(msg);
-		return -ENOMEM;
-	}
-	genlmsg_end(msg, h);
-	return nl_send_server(msg, port);
-}
-
-/* To all listeners. */
-
-static struct sk_buff *nl_new_event(u32 kind, void **h)
-{
-	struct sk_buff *msg = genlmsg_new(NLMSG_GOODSIZE, GFP_NOIO);
-
-	if (!msg)
-		return NULL;
-	*h = genlmsg_put(msg, 0, 0, &family, 0, MESHTGT_CMD_EVENT);
-	if (*h && !nla_put_u32(msg, MESHTGT_A_EVENT, kind))
-		return msg;
-	nlmsg_free(msg);
-	return NULL;
-}
-
-static void nl_send_event(struct sk_buff *msg, void *h)
-{
-	genlmsg_end(msg, h);
-	genlmsg_multicast_netns(&family, &init_net, msg, 0, 0, GFP_NOIO);
-}
-
-/* Notify meshd that a drive was unplugged. */
-void tgt_nl_drive_gone(const uuid_t *drive, const char *path)
-{
-	struct sk_buff *msg;
-	void *h;
-
-	msg = nl_new_event(MESHTGT_EV_DRIVE_GONE, &h);
-	if (!msg)
-		return;
-	if (nla_put(msg, MESHTGT_A_DRIVE_UUID, 16, drive) ||
-	    nla_put_string(msg, MESHTGT_A_PATH, path))
-		nlmsg_free(msg);
-	else
-		nl_send_event(msg, h);
-}
-
-/* Notify meshd that a session came, or where it is in its end. */
-void tgt_nl_session(struct tgt_session *s)
-{
-	struct sk_buff *msg;
-	void *h;
-
-	msg = nl_new_event(MESHTGT_EV_SESSION, &h);
-	if (!msg)
-		return;
-	if (nla_put_u32(msg, MESHTGT_A_SESSION, s->id) ||
-	    nla_put(msg, MESHTGT_A_HOST_UUID, 16, &s->client.host) ||
-	    nla_put_string(msg, MESHTGT_A_STATE, tgt_state_name(tgt_session_state(s))))
-		nlmsg_free(msg);
-	else
-		nl_send_event(msg, h);
-}
-
-/* The server's socket closed. */
-static int nl_released(struct notifier_block *nb, unsigned long event, void *data)
-{
-	const struct netlink_notify *n = data;
-
-	if (event == NETLINK_URELEASE && n->protocol == NETLINK_GENERIC &&
-	    net_eq(n->net, &init_net))
-		atomic_cmpxchg(&server, n->portid, 0);
-	return NOTIFY_DONE;
-}
-
-static struct notifier_block release_nb = {
-	.notifier_call = nl_released,
-};
 
 #define OP(name, fn)	{ .cmd = MESHTGT_CMD_##name, .doit = fn }
 
@@ -639,13 +525,13 @@ static struct genl_family family __ro_after_init = {
 /* Take orders. */
 int __init tgt_nl_init(void)
 {
-	int ret = netlink_register_notifier(&release_nb);
+	int ret = tgt_events_init(&family);
 
 	if (ret)
 		return ret;
 	ret = genl_register_family(&family);
 	if (ret)
-		netlink_unregister_notifier(&release_nb);
+		tgt_events_exit();
 	return ret;
 }
 
@@ -653,6 +539,5 @@ int __init tgt_nl_init(void)
 void tgt_nl_exit(void)
 {
 	genl_unregister_family(&family);
-	netlink_unregister_notifier(&release_nb);
-	atomic_set(&server, 0);
+	tgt_events_exit();
 }

@@ -3,7 +3,7 @@
  * One work for each CPU polls the completion queues of all channels that have something.
  *
  *   event of a CQ ---> ready list of this CPU ---> its work: each channel a turn
- *        (tgt_poller_kick)                          (tgt_queue_poll)
+ *        (tgt_poller_kick)                          (turns.c: tgt_queue_poll)
  *
  * With few clients a message wakes the work; with many, those of other channels that
  * come meanwhile only add to its list. Sharing the completion queues themselves would
@@ -19,30 +19,18 @@
  * What one turn sleeps for, all channels of that CPU wait for: a turn sleeps for no device
  * (tgt_cmd_submit()).
  */
-#include <linux/delay.h>
 #include <linux/percpu.h>
-#include <linux/sched/mm.h>
 #include <linux/wait.h>
 
-#include "rdda/common/fault.h"
 #include "rdda/target/channel.h"
 #include "rdda/target/tgt.h"
-
-#define POLLER_QUEUED	1
-#define POLLER_RUNS	2
-#define POLLER_WAITED	4	/* tgt_poller_quiet() has begun: for good */
-
-/* Of a CPU. */
-struct tgt_poller {
-	struct llist_head	ready;	/* tgt_channel.poll.node, newest first */
-	struct work_struct	work;	/* queued when @ready is not empty any more */
-};
 
 static struct tgt_poller __percpu *pollers;
 /* tgt_poller_quiet() waits here: not in a channel, which may be gone when it is woken */
 static DECLARE_WAIT_QUEUE_HEAD(poller_idle);
 
-static void poller_add(struct tgt_poller *p, struct tgt_channel *ch)
+/* A channel that needs a turn. @p: of this CPU. Any context. */
+void tgt_poller_add(struct tgt_poller *p, struct tgt_channel *ch)
 {
 	if (llist_add(&ch->poll.node, &p->ready))
 		queue_work(tgt_io_wq, &p->work);
@@ -56,42 +44,8 @@ void tgt_poller_kick(struct tgt_channel *ch)
 {
 	if (atomic_fetch_or(POLLER_QUEUED, &ch->poll.state) & (POLLER_QUEUED | POLLER_RUNS))
 		return;		/* in a list, or its turn adds it again */
-	poller_add(get_cpu_ptr(pollers), ch);
+	tgt_poller_add(get_cpu_ptr(pollers), ch);
 	put_cpu_ptr(pollers);
-}
-
-/* After the turn the channel may be gone, unless it was kicked again. */
-static void poller_turn(struct tgt_poller *p, struct tgt_channel *ch)
-{
-	int state;
-
-	/* From queued to running; a full barrier, for tgt_poller_kick() and tgt_poller_quiet(). */
-	atomic_fetch_xor(POLLER_QUEUED | POLLER_RUNS, &ch->poll.state);
-	if (tgt_queue_poll(ch))
-		atomic_or(POLLER_QUEUED, &ch->poll.state);
-	if (rdda_fault(RDDA_FAULT_LINGER))
-		usleep_range(300, 600);
-	state = atomic_fetch_andnot(POLLER_RUNS, &ch->poll.state);
-	if (state & POLLER_QUEUED)
-		poller_add(p, ch);
-	else if (state & POLLER_WAITED)
-		wake_up_all(&poller_idle);
-}
-
-static void poller_work(struct work_struct *work)
-{
-	struct tgt_poller *p = container_of(work, struct tgt_poller, work);
-	struct llist_node *l = llist_reverse_order(llist_del_all(&p->ready));
-	unsigned int noio = memalloc_noio_save();
-	struct tgt_channel *ch, *next;
-
-	llist_for_each_entry_safe(ch, next, l, poll.node) {
-		poller_turn(p, ch);
-		cond_resched();		/* there may be hundreds */
-	}
-	if (rdda_fault(RDDA_FAULT_DEAF) || rdda_fault(RDDA_FAULT_DEAF_1))
-		msleep(20);	/* the deaf have a turn again soon */
-	memalloc_noio_restore(noio);
 }
 
 /*
@@ -106,8 +60,14 @@ void tgt_poller_quiet(struct tgt_channel *ch)
 		   !(atomic_read_acquire(&ch->poll.state) & (POLLER_QUEUED | POLLER_RUNS)));
 }
 
-/* The works of all CPUs. Return: 0 or -ENOMEM. */
-int tgt_poller_init(void)
+/* A channel's turn is over, with nothing more to do: it may be gone. */
+void tgt_poller_rests(void)
+{
+	wake_up_all(&poller_idle);
+}
+
+/* The works of all CPUs. @work: gives turns. Return: 0 or -ENOMEM. */
+int tgt_poller_init(work_func_t work)
 {
 	unsigned int cpu;
 
@@ -118,7 +78,7 @@ int tgt_poller_init(void)
 		struct tgt_poller *p = per_cpu_ptr(pollers, cpu);
 
 		init_llist_head(&p->ready);
-		INIT_WORK(&p->work, poller_work);
+		INIT_WORK(&p->work, work);
 	}
 	return 0;
 }

@@ -22,29 +22,6 @@
 
 #define POLL_ROUNDS	8	/* then others of this CPU have a turn */
 
-/* A message that no honest client sends: log it and end the session. */
-void tgt_bad_peer(struct tgt_channel *ch, const char *why)
-{
-	pr_warn_ratelimited("session %u of %pUb: %s; ended\n", ch->s->id, &ch->s->client.host, why);
-	tgt_channel_kill(ch, -EPROTO);
-}
-
-/*
- * Give a receive buffer to the NIC. @rb: its message is dealt with. Return: 0, or a negative errno
- * after the channel was killed.
- */
-int tgt_rbuf_post(struct tgt_channel *ch, struct rdda_buf *rb)
-{
-	int ret;
-
-	if (READ_ONCE(ch->dead))
-		return -ESHUTDOWN;
-	ret = rdda_buf_post(&ch->q, rb);
-	if (ret)
-		tgt_channel_kill(ch, ret);
-	return ret;
-}
-
 /* An unknown control message is answered, so that newer clients can probe. */
 static void rx_unknown(struct tgt_channel *ch, struct rdda_buf *rb)
 {

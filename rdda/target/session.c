@@ -18,7 +18,6 @@
 #include "rdda/target/arena.h"
 #include "rdda/target/channel.h"
 #include "rdda/target/grant.h"
-#include "rdda/target/listen.h"
 #include "rdda/target/netlink.h"
 #include "rdda/target/session.h"
 #include "rdda/target/tgt.h"
@@ -58,41 +57,6 @@ static void session_release(struct kref *ref)
 	xa_destroy(&s->grants.opens);
 	kfree(s->end.past);
 	kfree(s);
-}
-
-/* Drop a reference; the last one frees it and its channels. Context: process. */
-void tgt_session_put(struct tgt_session *s)
-{
-	kref_put(&s->ref, session_release);
-}
-
-/* The one place where a state changes. */
-static bool session_set(struct tgt_session *s, enum tgt_state to, int err)
-{
-	bool ok;
-
-	spin_lock_bh(&s->lock);
-	ok = tgt_state_may(s->state, to);
-	if (ok) {
-		s->state = to;
-		if (err)
-			s->err = err;
-	}
-	spin_unlock_bh(&s->lock);
-	if (ok && to != TGT_DYING && s->client.proved)
-		tgt_nl_session(s);
-	return ok;
-}
-
-/* Where a session is in its life. */
-enum tgt_state tgt_session_state(struct tgt_session *s)
-{
-	enum tgt_state state;
-
-	spin_lock_bh(&s->lock);
-	state = s->state;
-	spin_unlock_bh(&s->lock);
-	return state;
 }
 
 /* What all channels of a session have counted. */
@@ -193,7 +157,7 @@ static void session_free_work(struct work_struct *work)
 	tgt_sysfs_del(s);
 	tgt_arena_free(s);
 	tgt_arena_unreserve(s->arena.bytes, s->nr_channels);
-	session_set(s, TGT_DEAD, 0);
+	tgt_session_set(s, TGT_DEAD, 0);
 	mutex_lock(&tgt_lock);
 	list_del(&s->node);
 	past_add(s);
@@ -202,16 +166,6 @@ static void session_free_work(struct work_struct *work)
 	tgt_session_put(s);
 	wake_up_all(&empty_wait);
 	memalloc_noio_restore(noio);
-}
-
-/* Queue the free of a dead session when its views are gone. Context: tgt_lock held. */
-void tgt_session_drained(struct tgt_session *s)
-{
-	lockdep_assert_held(&tgt_lock);
-	if (s->grants.undrained || s->end.freeing || tgt_session_state(s) != TGT_DRAINING)
-		return;
-	s->end.freeing = true;
-	queue_work(tgt_wq, &s->end.free);
 }
 
 /* A queue pair, or the arena, needs the domain no more. */
@@ -260,7 +214,7 @@ static void session_kill_work(struct work_struct *work)
 	unsigned int i;
 
 	if (s->client.proved)
-		tgt_nl_session(s);
+		tgt_nl_session(s, tgt_state_name(TGT_DYING));
 	if (rdda_fault(RDDA_FAULT_ARENA)) {
 		tgt_arena_free(s);
 		ssleep(1);
@@ -278,26 +232,13 @@ static void session_kill_work(struct work_struct *work)
 	if (s->channel[0])	/* else login() has done it */
 		tgt_session_pd_put(s);
 	atomic_inc(&leaving);
-	session_set(s, TGT_DRAINING, 0);
+	tgt_session_set(s, TGT_DRAINING, 0);
 	mutex_lock(&tgt_lock);
 	tgt_grant_session_end(s);
 	tgt_session_drained(s);
 	mutex_unlock(&tgt_lock);
 	queue_delayed_work(tgt_wq, &s->end.leave, 0);	/* has our reference */
 	memalloc_noio_restore(noio);
-}
-
-/*
- * End a session; a second time does nothing. @err: why, negative errno; 0: the client said
- * good-bye. Any context but hard interrupt. Returns at once.
- */
-void tgt_session_kill(struct tgt_session *s, int err)
-{
-	if (!session_set(s, TGT_DYING, err))
-		return;
-	pr_info_ratelimited("session %u of %pUb: ends: %d\n", s->id, &s->client.host, err);
-	tgt_session_get(s);
-	queue_work(tgt_wq, &s->end.kill);
 }
 
 /* End all sessions. @err: why, as for tgt_session_kill(). */
@@ -405,6 +346,7 @@ static struct tgt_session *session_create(struct rdma_cm_id *cm, const struct rd
 	if (!s)
 		return NULL;
 	kref_init(&s->ref);
+	s->release = session_release;
 	refcount_set(&s->pd_users, 1);
 	spin_lock_init(&s->lock);
 	xa_init_flags(&s->grants.drives, XA_FLAGS_ALLOC1);
@@ -693,7 +635,7 @@ int tgt_session_live(struct tgt_session *s)
 	WRITE_ONCE(s->client.heard, jiffies);
 	s->client.proved = true;
 	ret = -ESTALE;
-	if (!session_set(s, TGT_LIVE, 0))
+	if (!tgt_session_set(s, TGT_LIVE, 0))
 		goto out;
 	ret = 0;
 	/* It was admitted beside them: from here on it alone speaks for its host. */

@@ -30,6 +30,7 @@ struct tgt_unproven;
 struct tgt_session {
 	/* the list, channels, sdrives, opens and grants requested from meshd hold it */
 	struct kref		ref;
+	void			(*release)(struct kref *ref);	/* of the last one */
 	struct list_head	node;		/* in tgt_sessions; tgt_lock */
 	u32			id;		/* number on the wire and in netlink */
 
@@ -48,7 +49,7 @@ struct tgt_session {
 		unsigned int		dead_ms;	/* of its login; constant */
 	} client;
 
-	/* its place among those that are not; taken away by listen.c */
+	/* its place among those that are not; taken away by reasons.c */
 	struct tgt_unproven	*unproven;
 	spinlock_t		lock;		/* @state, @err, @channel, @taken */
 	enum tgt_state		state;		/* see state.h */
@@ -122,19 +123,15 @@ int tgt_session_grant(struct tgt_session *s, const u8 *boot_id, unsigned int use
 unsigned int tgt_session_clients(const struct tgt_session *s);
 bool tgt_session_halve(struct tgt_session *s);
 int tgt_session_live(struct tgt_session *s);
-void tgt_session_kill(struct tgt_session *s, int err);
 void tgt_session_kill_all(int err);
 void tgt_session_rekeyed(void);
 unsigned int tgt_session_dead_most(void);
 void tgt_session_quiet(unsigned int ms);
 struct tgt_session *tgt_session_find(u32 id);
-void tgt_session_put(struct tgt_session *s);
 void tgt_session_event(struct tgt_session *s, u32 kind, const uuid_t *drive, u32 nsid, u32 handle);
 void tgt_session_pd_put(struct tgt_session *s);
-void tgt_session_drained(struct tgt_session *s);
 u64 tgt_session_memory(struct tgt_session *s);
 u64 tgt_session_count(struct tgt_session *s, enum tgt_count which);
-enum tgt_state tgt_session_state(struct tgt_session *s);
 void tgt_session_init(void);
 void tgt_session_exit(void);
 
@@ -142,6 +139,13 @@ static inline void tgt_session_get(struct tgt_session *s)
 {
 	kref_get(&s->ref);
 }
+
+/* life.c */
+void tgt_session_put(struct tgt_session *s);
+bool tgt_session_set(struct tgt_session *s, enum tgt_state to, int err);
+enum tgt_state tgt_session_state(struct tgt_session *s);
+void tgt_session_kill(struct tgt_session *s, int err);
+void tgt_session_drained(struct tgt_session *s);
 
 /* share.c */
 void tgt_share_init(void);

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the whole of meshtgt shares: its lock, its settings. main.c has them. */
+/* What the whole of meshtgt shares: its lock, its settings, its identity. core.c has them. */
 #ifndef TGT_TGT_H
 #define TGT_TGT_H
 
 #include <linux/mutex.h>
 #include <linux/uuid.h>
 #include <linux/workqueue.h>
+
+struct rdda_key;
 
 extern struct mutex tgt_lock;
 extern struct workqueue_struct *tgt_wq;		/* control: unbound */
@@ -41,5 +43,10 @@ extern unsigned int tgt_credits;
 extern unsigned int tgt_cmds;
 extern unsigned int tgt_busy_poll_us;
 extern bool tgt_stopping;
+
+bool tgt_identity(uuid_t *host);
+bool tgt_identity_counts(const struct rdda_key *key);
+bool tgt_identity_key(u16 id, struct rdda_key *key);
+void tgt_identity_set(const uuid_t *host, const struct rdda_key *key);
 
 #endif

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What all parts of meshtgt share: its lock and work queues, its settings, whom it is. */
+#define pr_fmt(fmt) "meshtgt: " fmt
+#include <linux/module.h>
+
+#include "rdda/common/auth.h"
+#include "rdda/state.h"
+#include "rdda/target/tgt.h"
+
+DEFINE_MUTEX(tgt_lock);	/* see tgt.h */
+struct workqueue_struct *tgt_wq;
+struct workqueue_struct *tgt_io_wq;
+unsigned long tgt_started;
+uuid_t tgt_boot_id;	/* of this load of the module: nothing of an earlier one is in flight */
+bool tgt_stopping;
+
+unsigned int tgt_grace_ms = 60000;
+module_param_named(grace_ms, tgt_grace_ms, uint, 0644);
+MODULE_PARM_DESC(grace_ms, "after start, only the noted holder of an extent gets it (60000)");
+
+unsigned int tgt_keepalive_ms = 1000;
+module_param_named(keepalive_ms, tgt_keepalive_ms, uint, 0644);
+MODULE_PARM_DESC(keepalive_ms, "clients say something this often (1000)");
+
+unsigned int tgt_dead_ms = 5000;
+module_param_named(dead_ms, tgt_dead_ms, uint, 0644);
+MODULE_PARM_DESC(dead_ms, "a client silent for so long is dead (5000)");
+
+/* Longer than rdda_cm_connect_ms() as it is by default: our answer may be lost once. */
+unsigned int tgt_proof_ms = 10000;
+module_param_named(proof_ms, tgt_proof_ms, uint, 0644);
+MODULE_PARM_DESC(proof_ms, "a connection that has not proved the key ends after (10000)");
+
+unsigned int tgt_credits = 32;
+module_param_named(credits, tgt_credits, uint, 0644);
+MODULE_PARM_DESC(credits, "command messages in flight, per channel (32)");
+
+unsigned int tgt_cmds = 128;
+module_param_named(cmds, tgt_cmds, uint, 0644);
+MODULE_PARM_DESC(cmds, "commands in flight, per channel (128)");
+
+unsigned int tgt_busy_poll_us;
+module_param_named(busy_poll_us, tgt_busy_poll_us, uint, 0644);
+MODULE_PARM_DESC(busy_poll_us, "poll for so long before an event is waited for (0)");
+
+static DEFINE_SPINLOCK(identity_lock);
+static uuid_t identity_host;		/* identity_lock */
+static struct rdda_key identity_key[2];	/* identity_lock */
+
+/* The identity of this target. Return: false while meshd has not set it. */
+bool tgt_identity(uuid_t *host)
+{
+	spin_lock(&identity_lock);
+	uuid_copy(host, &identity_host);
+	spin_unlock(&identity_lock);
+	return !uuid_is_null(host);
+}
+
+/* Whether a key that a session has logged in with is in use still. */
+bool tgt_identity_counts(const struct rdda_key *key)
+{
+	bool counts;
+
+	spin_lock(&identity_lock);
+	counts = rdda_key_counts(identity_key, key);
+	spin_unlock(&identity_lock);
+	return counts;
+}
+
+/*
+ * Set the target's UUID and keys. @key: the one in use and the one before it; RDDA_KEY_NONE: not
+ * there. The caller ends sessions that have logged in with another one: tgt_session_rekeyed().
+ */
+void tgt_identity_set(const uuid_t *host, const struct rdda_key *key)
+{
+	spin_lock(&identity_lock);
+	uuid_copy(&identity_host, host);
+	memcpy(identity_key, key, sizeof(identity_key));
+	spin_unlock(&identity_lock);
+	if (key[0].id == RDDA_KEY_NONE)
+		pr_warn("no key is set: every host that reaches this one can log in\n");
+}
+
+/* The key that a login names; without authentication there is none, and none is taken. */
+bool tgt_identity_key(u16 id, struct rdda_key *key)
+{
+	bool found = false;
+	int i;
+
+	spin_lock(&identity_lock);
+	for (i = 0; i < 2 && !found; i++) {
+		if (identity_key[i].id != id)
+			continue;
+		if (id == RDDA_KEY_NONE && (i || identity_key[0].id != RDDA_KEY_NONE))
+			continue;
+		*key = identity_key[i];
+		found = true;
+	}
+	spin_unlock(&identity_lock);
+	return found;
+}

@@ -172,28 +172,18 @@ static int bounce_register(struct rdda_session *s, struct rdda_chan *ch)
 
 /*
  * Set up a channel's part of the bounce arena. @ch: proved; channel 0 first, which registers all
- * of it and sends the target its key.
+ * of it.
  */
 int rdda_bounce_setup(struct rdda_session *s, struct rdda_chan *ch)
 {
-	struct rdda_bounce msg = {
-		.hdr.type = RDDA_BOUNCE,
-		.hdr.len = cpu_to_le32(sizeof(msg)),
-	};
-	int ret = 0;
+	int ret = ch->index ? 0 : bounce_register(s, ch);
 
-	if (!ch->index) {
-		ret = bounce_register(s, ch);
-		if (ret)
-			return ret;
-		msg.rkey = cpu_to_le32(s->bounce.mr->rkey);
-		msg.len = cpu_to_le32(s->bounce.bytes);
-		ret = rdda_control_send(ch, &msg, sizeof(msg));
-	}
+	if (ret)
+		return ret;
 	ch->bounce.off = ch->index * s->bounce.blocks * s->bounce.push_bytes;
 	ch->bounce.map = bitmap_zalloc(s->bounce.blocks + 1, GFP_KERNEL);
 	ch->bounce.cmd = kvcalloc(s->bounce.blocks + 1, sizeof(*ch->bounce.cmd), GFP_KERNEL);
-	return ch->bounce.map && ch->bounce.cmd ? ret : -ENOMEM;
+	return ch->bounce.map && ch->bounce.cmd ? 0 : -ENOMEM;
 }
 
 /*

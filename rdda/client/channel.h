@@ -101,7 +101,7 @@ struct rdda_chan {
 		struct timer_list held;		/* what is pending does not wait for it for long */
 	} gather;
 
-	/* commands: io.c */
+	/* commands: io.c, io_end.c */
 	struct {
 		struct rdda_cmd_slot *all;
 		u16	*free;			/* numbers of those not in use */
@@ -150,9 +150,9 @@ struct rdda_chan {
 #endif
 	} stage;
 
-	struct rdda_sq sq;			/* channel.c */
+	struct rdda_sq sq;			/* chain.c */
 
-	/* READs: channel.c, but for @todo */
+	/* READs: chain.c, but for @todo */
 	struct {
 		struct list_head todo;		/* commands, oldest first: complete.c */
 		u32	sge;			/* of one; constant, as @max once connected */
@@ -226,12 +226,15 @@ int rdda_chan_setup(struct rdda_chan *ch);
 int rdda_chan_qp(struct rdda_chan *ch);
 void rdda_chan_release(struct rdda_chan *ch);
 void rdda_chan_free(struct rdda_chan *ch);
+
+/* chain.c */
 struct ib_rdma_wr *rdda_chain_add(struct rdda_chan *ch, enum ib_wr_opcode opcode);
 void rdda_chain_end(struct rdda_chan *ch, struct ib_rdma_wr *wr, const struct rdda_io *io,
 		    struct ib_cqe *cqe);
 void rdda_chain_send(struct rdda_chan *ch, struct rdda_buf *b, u32 len);
 void rdda_chain_post(struct rdda_chan *ch);
 bool rdda_chan_sent(struct rdda_chan *ch, struct ib_wc *wc);
+
 /* The last work request that is built and not posted, or NULL. */
 static inline struct ib_rdma_wr *rdda_chain_last(struct rdda_chan *ch)
 {

@@ -43,56 +43,6 @@ MODULE_PARM_DESC(channels, "most channels of a session, 0: one a CPU, fewer with
 #define CM_SLICE_MS		100
 #define TEARDOWN_MS		200	/* nearly always it is over by then */
 
-static void session_dead(struct rdda_session *s)
-{
-	/* A reader that sees the bit sees err and reason too. */
-	smp_mb__before_atomic();
-	set_bit(SESSION_DEAD, &s->flags);
-	/* A call that started before this is on the list; later ones see the bit. */
-	smp_mb__after_atomic();
-	rdda_calls_abort(s);
-}
-
-/*
- * A session is over. @s: only the first call counts. @err: why, negative. @fmt: the same,
- * human-readable, short: it is cut to end.reason. Any context, locks held or not. The target's
- * work item does the rest.
- */
-void rdda_session_fail(struct rdda_session *s, int err, const char *fmt, ...)
-{
-	va_list args;
-
-	if (test_and_set_bit(SESSION_FAILING, &s->flags))
-		return;
-	s->end.err = err;
-	va_start(args, fmt);
-	vscnprintf(s->end.reason, sizeof(s->end.reason), fmt, args);
-	va_end(args);
-	session_dead(s);
-	if (test_bit(SESSION_UP, &s->flags) && !test_bit(SESSION_LEAVING, &s->flags))
-		pr_warn_ratelimited("%pISpc: session %u lost: %s\n", &s->t->addr, s->login.id,
-				    s->end.reason);
-	rdda_target_kick(s->t);
-}
-
-/*
- * The target would grant much more now, or is to be left more: log in again, soon. CQ handler.
- */
-void rdda_session_renew(struct rdda_session *s)
-{
-	if (!test_and_set_bit(SESSION_RENEW, &s->flags))
-		rdda_target_kick(s->t);
-}
-
-/* An orderly end: the session is dead, without a line in the log. */
-static void session_close(struct rdda_session *s)
-{
-	if (test_and_set_bit(SESSION_FAILING, &s->flags))
-		return;
-	s->end.err = -ENOLINK;
-	session_dead(s);
-}
-
 static void cm_finish(struct rdda_chan *ch, int err)
 {
 	ch->login.cm_err = err;
@@ -433,6 +383,19 @@ static int chan_connect(struct rdda_session *s, unsigned int index)
 	return ret ?: session_granted(s);
 }
 
+/* The target gets the key of the bounce arena. @ch: channel 0. */
+static int chan_send_bounce(struct rdda_chan *ch)
+{
+	struct rdda_bounce m = {
+		.hdr.type = RDDA_BOUNCE,
+		.hdr.len = cpu_to_le32(sizeof(m)),
+		.rkey = cpu_to_le32(ch->s->bounce.mr->rkey),
+		.len = cpu_to_le32(ch->s->bounce.bytes),
+	};
+
+	return rdda_control_send(ch, &m, sizeof(m));
+}
+
 /* All channels are proved: only now is anything registered for the target. */
 static int chan_memory(struct rdda_chan *ch)
 {
@@ -441,6 +404,8 @@ static int chan_memory(struct rdda_chan *ch)
 	ret = rdda_arena_setup(ch);
 	if (!ret)
 		ret = rdda_bounce_setup(ch->s, ch);
+	if (!ret && !ch->index)
+		ret = chan_send_bounce(ch);
 	if (!ret)
 		ret = rdda_stage_setup(ch);
 	return ret;
@@ -493,21 +458,6 @@ static void session_free(struct work_struct *work)
 			rdda_chan_free(s->chan[i]);
 	memzero_explicit(&s->login.key, sizeof(s->login.key));
 	kfree(s);
-}
-
-static void session_release(struct kref *ref)
-{
-	struct rdda_session *s = container_of(ref, struct rdda_session, ref);
-
-	/* A staged payload may be given back where memory cannot be. */
-	INIT_WORK(&s->free_work, session_free);
-	queue_work(rdda_wq, &s->free_work);
-}
-
-/* Any context. */
-void rdda_session_put(struct rdda_session *s)
-{
-	kref_put(&s->ref, session_release);
 }
 
 /*
@@ -577,6 +527,7 @@ static struct rdda_session *session_new(struct rdda_target *t)
 	spin_lock_init(&s->calls.lock);
 	INIT_LIST_HEAD(&s->calls.list);
 	INIT_WORK(&s->teardown, session_teardown);
+	INIT_WORK(&s->free_work, session_free);
 	init_completion(&s->torn);
 	timer_setup(&s->alive.timer, rdda_alive_timer, 0);
 	rdda_identity_get(&s->login.host, &s->login.key, t->older_key);
@@ -656,7 +607,7 @@ void rdda_session_end(struct rdda_session *s)
 
 	if (s->chan[0])
 		session_bye(s);
-	session_close(s);
+	rdda_session_close(s);
 	/* The session is dead by now: it does not set itself again. */
 	timer_delete_sync(&s->alive.timer);
 	for (i = 0; i < RDDA_CHANNELS_MAX && s->chan[i]; i++)

@@ -12,7 +12,6 @@
 
 #include "rdda/client/channel.h"
 #include "rdda/client/control.h"
-#include "rdda/client/extent.h"
 #include "rdda/client/session.h"
 #include "rdda/client/sq.h"
 #include "rdda/client/target.h"
@@ -46,94 +45,6 @@ int rdda_control_send(struct rdda_chan *ch, const void *msg, size_t len)
 	return ret;
 }
 
-static bool room_try(struct rdda_session *s, unsigned int keep)
-{
-	unsigned long flags;
-	bool got;
-
-	spin_lock_irqsave(&s->calls.lock, flags);
-	got = s->calls.room > keep;
-	if (got)
-		s->calls.room--;
-	spin_unlock_irqrestore(&s->calls.lock, flags);
-	return got;
-}
-
-/* Take room for an OPEN, but none that is kept for CLOSE: OPENs may all wait for one thing. */
-bool rdda_room_try(struct rdda_session *s)
-{
-	return room_try(s, RDDA_CLOSE_ROOM);
-}
-
-/* It was answered, or given up. */
-void rdda_room_give(struct rdda_session *s)
-{
-	unsigned long flags;
-
-	spin_lock_irqsave(&s->calls.lock, flags);
-	s->calls.room++;
-	spin_unlock_irqrestore(&s->calls.lock, flags);
-	wake_up_all(&s->wait);
-}
-
-/* Expect an answer. @c: with @type, @rsp and @rsp_max set; gets a tag. */
-void rdda_call_start(struct rdda_session *s, struct rdda_call *c)
-{
-	unsigned long flags;
-
-	init_completion(&c->done);
-	c->err = -ENOLINK;
-	spin_lock_irqsave(&s->calls.lock, flags);
-	c->tag = ++s->calls.next_tag;
-	if (rdda_session_dead(s)) {
-		INIT_LIST_HEAD(&c->node);
-		complete(&c->done);
-	} else {
-		list_add_tail(&c->node, &s->calls.list);
-	}
-	spin_unlock_irqrestore(&s->calls.lock, flags);
-}
-
-/* The call is over: under calls.lock, after which its owner may free it. */
-static void call_finish(struct rdda_call *c, int err)
-{
-	list_del_init(&c->node);
-	c->err = err;
-	complete(&c->done);
-	if (c->waiter)
-		rdda_target_kick(c->waiter);
-}
-
-/*
- * Take the answer, or give up the call without one. Any context. Return: 0, -ETIMEDOUT, -ENOLINK,
- * or what the target answered.
- */
-int rdda_call_end(struct rdda_session *s, struct rdda_call *c)
-{
-	unsigned long flags;
-
-	spin_lock_irqsave(&s->calls.lock, flags);
-	if (!list_empty(&c->node)) {
-		list_del_init(&c->node);
-		c->err = -ETIMEDOUT;
-	}
-	spin_unlock_irqrestore(&s->calls.lock, flags);
-	return c->err;
-}
-
-/* End all calls: the session is dead, no answer will come. @s: marked dead. */
-void rdda_calls_abort(struct rdda_session *s)
-{
-	struct rdda_call *c, *next;
-	unsigned long flags;
-
-	spin_lock_irqsave(&s->calls.lock, flags);
-	list_for_each_entry_safe(c, next, &s->calls.list, node)
-		call_finish(c, -ENOLINK);
-	spin_unlock_irqrestore(&s->calls.lock, flags);
-	wake_up_all(&s->wait);
-}
-
 /*
  * Have the target close an extent. Sending it waits as long as it has to: nothing but that or the
  * session's end closes the extent. Sleeps.
@@ -148,7 +59,7 @@ void rdda_call_close(struct rdda_session *s, u32 handle, unsigned int timeout_ms
 	struct rdda_call c = { .type = RDDA_CLOSED, .rsp = &a, .rsp_max = sizeof(a) };
 	int ret;
 
-	wait_event(s->wait, room_try(s, 0) || rdda_session_dead(s));
+	wait_event(s->wait, rdda_room_close(s) || rdda_session_dead(s));
 	rdda_call_start(s, &c);
 	m.hdr.tag = cpu_to_le64(c.tag);
 	while ((ret = rdda_control_send(s->chan[0], &m, sizeof(m))) == -EAGAIN)
@@ -163,36 +74,6 @@ void rdda_call_close(struct rdda_session *s, u32 handle, unsigned int timeout_ms
 	 */
 	if (ret && ret != -ETIMEDOUT)
 		rdda_session_fail(s, ret, "closing an extent failed: %d", ret);
-}
-
-/* An answer: to a call that is there, with the type and size it expects. */
-static int control_recv_answer(struct rdda_session *s, const struct rdda_hdr *hdr, size_t len)
-{
-	struct rdda_call *c;
-	unsigned long flags;
-	int ret = -EPROTO;
-
-	spin_lock_irqsave(&s->calls.lock, flags);
-	list_for_each_entry(c, &s->calls.list, node) {
-		if (c->tag != le64_to_cpu(hdr->tag))
-			continue;
-		if (hdr->type == RDDA_ERROR) {
-			call_finish(c, -EREMOTEIO);
-		} else if (hdr->type == c->type && len <= c->rsp_max) {
-			memcpy(c->rsp, hdr, len);
-			call_finish(c, 0);
-		} else {
-			break;
-		}
-		ret = 0;
-		goto out;
-	}
-	/* A drive may take its time to let go of an extent: CLOSE may have been given up. */
-	if (hdr->type == RDDA_CLOSED && le64_to_cpu(hdr->tag) - 1 < s->calls.next_tag)
-		ret = 0;
-out:
-	spin_unlock_irqrestore(&s->calls.lock, flags);
-	return ret;
 }
 
 static void control_reply(struct rdda_chan *ch, u8 type, __le64 tag, int err)
@@ -249,7 +130,7 @@ static void control_recv_event(struct rdda_session *s, const struct rdda_event *
 	if (le32_to_cpu(ev->kind) == RDDA_EV_SHARE)
 		rdda_session_renew(s);
 	else if (up)
-		rdda_extent_event(s, ev);
+		s->t->event(s, ev);
 }
 
 /*
@@ -286,7 +167,7 @@ int rdda_control_recv(struct rdda_chan *ch, const void *msg, size_t len)
 	case RDDA_OPENED:
 	case RDDA_CLOSED:
 	case RDDA_ERROR:
-		return control_recv_answer(s, hdr, len);
+		return rdda_call_answer(s, hdr, len);
 	case RDDA_EVENT:
 		control_recv_event(s, msg, up);
 		return 0;

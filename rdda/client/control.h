@@ -8,6 +8,7 @@
 #include <linux/types.h>
 
 struct rdda_chan;
+struct rdda_hdr;
 struct rdda_session;
 struct rdda_target;
 struct timer_list;
@@ -31,12 +32,15 @@ struct rdda_call {
 
 int rdda_control_send(struct rdda_chan *ch, const void *msg, size_t len);
 int rdda_control_recv(struct rdda_chan *ch, const void *msg, size_t len);
-void rdda_call_start(struct rdda_session *s, struct rdda_call *c);
-int rdda_call_end(struct rdda_session *s, struct rdda_call *c);
-void rdda_calls_abort(struct rdda_session *s);
-bool rdda_room_try(struct rdda_session *s);
-void rdda_room_give(struct rdda_session *s);
 void rdda_call_close(struct rdda_session *s, u32 handle, unsigned int timeout_ms);
 void rdda_alive_timer(struct timer_list *timer);
+
+/* session.c */
+bool rdda_room_try(struct rdda_session *s);
+bool rdda_room_close(struct rdda_session *s);
+void rdda_room_give(struct rdda_session *s);
+void rdda_call_start(struct rdda_session *s, struct rdda_call *c);
+int rdda_call_end(struct rdda_session *s, struct rdda_call *c);
+int rdda_call_answer(struct rdda_session *s, const struct rdda_hdr *hdr, size_t len);
 
 #endif

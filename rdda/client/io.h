@@ -118,6 +118,14 @@ bool rdda_gather_expects(const struct rdda_chan *ch);
 bool rdda_gather_waits(struct rdda_chan *ch);
 void rdda_gather_ended(struct rdda_chan *ch);
 void rdda_gather_sent(struct rdda_chan *ch);
+
+/* io_end.c */
+static inline enum dma_data_direction rdda_io_dir(const struct rdda_io *io)
+{
+	return io->op == RDDA_READ ? DMA_FROM_DEVICE : DMA_TO_DEVICE;
+}
+
+void rdda_io_unmap(struct rdda_chan *ch, struct rdda_io *io);
 void rdda_cmd_slot_free(struct rdda_cmd_slot *slot, int err, struct list_head *ended);
 void rdda_io_drop(struct rdda_io *io, int err, struct list_head *ended);
 void rdda_ios_end(struct list_head *ended);

@@ -152,14 +152,6 @@ void rdda_recv_begin(struct rdda_chan *ch, const struct rdda_io *io)
 		irq_poll_sched(&ch->walk.irq);
 }
 
-/* It has ended. @ch: locked. */
-void rdda_recv_end(struct rdda_chan *ch, const struct rdda_io *io)
-{
-	if (likely(!ch->walk.own) || io->flags & RDDA_IO_POLLED)
-		return;
-	WRITE_ONCE(ch->walk.others, ch->walk.others - 1);
-}
-
 /*
  * Large reads end with their send completion, and writes that were answered early. The CQ of those
  * is armed while one is waited for. @ch: its walk is locked.

@@ -11,6 +11,13 @@ ib_comp_handler rdda_recv_handler(const struct rdda_chan *ch);
 void rdda_recv_start(struct rdda_chan *ch);
 void rdda_recv_stop(struct rdda_chan *ch);
 void rdda_recv_begin(struct rdda_chan *ch, const struct rdda_io *io);
-void rdda_recv_end(struct rdda_chan *ch, const struct rdda_io *io);
+
+/* I/O of a channel has ended. @ch: locked. */
+static inline void rdda_recv_end(struct rdda_chan *ch, const struct rdda_io *io)
+{
+	if (likely(!ch->walk.own) || io->flags & RDDA_IO_POLLED)
+		return;
+	WRITE_ONCE(ch->walk.others, ch->walk.others - 1);
+}
 
 #endif

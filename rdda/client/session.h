@@ -41,7 +41,7 @@ struct rdda_session {
 		uuid_t	host;
 	} login;
 
-	/* set once, by rdda_session_fail(), before SESSION_DEAD: connect.c */
+	/* set once, by rdda_session_fail(), before SESSION_DEAD: session.c */
 	struct {
 		int	err;
 		char	reason[64];
@@ -83,7 +83,7 @@ struct rdda_session {
 		struct timer_list timer;
 	} alive;
 
-	/* requests that wait for an answer: control.c */
+	/* requests that wait for an answer: session.c */
 	struct {
 		spinlock_t lock;		/* this part */
 		struct list_head list;
@@ -113,8 +113,11 @@ struct rdda_session *rdda_session_connect(struct rdda_target *t, int *err, char 
 					  size_t reason_len);
 void rdda_session_end(struct rdda_session *s);
 void rdda_session_leave(struct rdda_session *s, bool force);
+
+/* session.c */
 void rdda_session_put(struct rdda_session *s);
 void rdda_session_renew(struct rdda_session *s);
+void rdda_session_close(struct rdda_session *s);
 __printf(3, 4)
 void rdda_session_fail(struct rdda_session *s, int err, const char *fmt, ...);
 

@@ -121,17 +121,6 @@ static bool sq_poll_later(struct rdda_chan *ch, bool pending)
 }
 
 /*
- * Let the softirq run the channel, and end what is finished. @ch: with a queue pair, locked. The
- * softirq may be running already, and past that: its end checks @again.
- */
-void rdda_sq_later(struct rdda_chan *ch)
-{
-	lockdep_assert_held(&ch->lock);
-	ch->poll.again = true;
-	irq_poll_sched(&ch->poll.irq);
-}
-
-/*
  * Handle send completions now, without an event. @ch: locked by the submitter. I/O is not ended in
  * here: that would submit more, and so on. The caller sends what it can.
  */

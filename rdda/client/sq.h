@@ -11,14 +11,24 @@ void rdda_mark_sent(struct ib_cq *cq, struct ib_wc *wc);
 void rdda_control_sent(struct ib_cq *cq, struct ib_wc *wc);
 void rdda_read_done(struct ib_cq *cq, struct ib_wc *wc);
 void rdda_sq_poll(struct rdda_chan *ch, struct list_head *ended);
-void rdda_sq_later(struct rdda_chan *ch);
 void rdda_sq_check(struct rdda_chan *ch);
 void rdda_sq_arm(struct rdda_chan *ch);
 void rdda_sq_event(struct ib_cq *cq, void *context);
 int rdda_sq_softirq(struct irq_poll *iop, int budget);
 void rdda_sq_stop(struct rdda_chan *ch);
 
-/* The same when something may be there; @ch is locked. */
+/*
+ * Let the softirq run the channel, and end what is finished. @ch: with a queue pair, locked. The
+ * softirq may be running already, and past that: its end checks @again.
+ */
+static inline void rdda_sq_later(struct rdda_chan *ch)
+{
+	lockdep_assert_held(&ch->lock);
+	ch->poll.again = true;
+	irq_poll_sched(&ch->poll.irq);
+}
+
+/* As rdda_sq_poll(), when something may be there; @ch is locked. */
 static inline void rdda_sq_scan(struct rdda_chan *ch, struct list_head *ended)
 {
 	if (ch->sq.sig_posted != ch->sq.sig_done)

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Targets: our identity, and keeping a session with each.
+ * Targets: keeping a session with each.
  *
  *   target_work()   runs when something is due: connect, open extents, end a
  *                   dead session, stop. It is the only one that changes states.
  */
 #define pr_fmt(fmt) "rdda: " fmt
-#include <linux/mutex.h>
 #include <linux/random.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -21,100 +20,6 @@
 #define RENEW_LEAST_MS	5000	/* a session lasts at least */
 #define RENEW_LOOK_MS	500	/* at one that is to be renewed and cannot be yet */
 #define PORT_WAIT_MS	1000	/* most between two logins then: it may be back at any time */
-
-struct workqueue_struct *rdda_wq;
-
-/* This module's life stands for the host's boot: what it sent dies with it. */
-static uuid_t boot_id;
-static atomic_t session_number;
-static atomic_t targets;
-
-static DEFINE_MUTEX(identity_lock);
-static struct rdda_identity identity;	/* under identity_lock */
-static LIST_HEAD(identity_users);	/* targets; under identity_lock */
-
-/* First half of the incarnation, and the whole of it in the proof. */
-const u8 *rdda_boot_id(void)
-{
-	return boot_id.b;
-}
-
-/* Grows with every login. */
-u32 rdda_session_number(void)
-{
-	return atomic_inc_return(&session_number);
-}
-
-/* Targets that there are, at least 1 where one of them calls. */
-unsigned int rdda_targets(void)
-{
-	return atomic_read(&targets);
-}
-
-/* A copy for one session. */
-void rdda_identity_get(uuid_t *host, struct rdda_key *key, bool older)
-{
-	mutex_lock(&identity_lock);
-	*host = identity.host;
-	*key = identity.key[older && identity.key[1].id != RDDA_KEY_NONE];
-	mutex_unlock(&identity_lock);
-}
-
-/* The session, when it is up, with a reference; or NULL. */
-struct rdda_session *rdda_session_get(struct rdda_target *t)
-{
-	struct rdda_session *s;
-	unsigned long flags;
-
-	spin_lock_irqsave(&t->lock, flags);
-	s = t->session;
-	if (s)
-		kref_get(&s->ref);
-	spin_unlock_irqrestore(&t->lock, flags);
-	return s;
-}
-
-/* End the session if its key is not in use any more. */
-static void target_rekey(struct rdda_target *t)
-{
-	struct rdda_session *s = rdda_session_get(t);
-
-	lockdep_assert_held(&identity_lock);
-	if (!s)
-		return;
-	if (!rdda_key_counts(identity.key, &s->login.key))
-		rdda_session_fail(s, -EKEYREVOKED, "its key is not in use any more");
-	rdda_session_put(s);
-}
-
-/* Our identity from now on; see rdda.h. */
-int rdda_client_set_identity(const struct rdda_identity *id)
-{
-	bool insecure = id->key[0].id == RDDA_KEY_NONE;
-	struct rdda_target *t;
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(id->key); i++)
-		if (id->key[i].len > sizeof(id->key[i].key) ||
-		    (id->key[i].id == RDDA_KEY_NONE) != !id->key[i].len)
-			return -EINVAL;
-	if (uuid_is_null(&id->host))
-		return -EINVAL;
-	mutex_lock(&identity_lock);
-	identity = *id;
-	list_for_each_entry(t, &identity_users, identity_node)
-		target_rekey(t);
-	mutex_unlock(&identity_lock);
-	if (insecure)
-		pr_notice("no cluster key is set: any host may connect\n");
-	return 0;
-}
-
-/* Run the work item now; any context. */
-void rdda_target_kick(struct rdda_target *t)
-{
-	mod_delayed_work(rdda_wq, &t->work, 0);
-}
 
 static void target_set(struct rdda_target *t, enum rdda_target_event ev, int err,
 		       const char *reason)
@@ -235,10 +140,7 @@ static void target_connect(struct rdda_target *t)
 		t->reconnects++;
 	memcpy(&t->uuid, s->chan[0]->login.accept.host_uuid, sizeof(t->uuid));
 	spin_unlock_irq(&t->lock);
-	/* The keys may have changed while it logged in. */
-	mutex_lock(&identity_lock);
-	target_rekey(t);
-	mutex_unlock(&identity_lock);
+	rdda_identity_check(t);
 	t->up_at = jiffies;
 	target_set(t, RDDA_TEV_LOGGED_IN, 0, "");
 }
@@ -347,6 +249,7 @@ struct rdda_target *rdda_target_create(const struct sockaddr_storage *addr, cons
 		t->expect = *expect;
 	t->ops = ops;
 	t->priv = priv;
+	t->event = rdda_extent_event;
 	t->err = -ENOTCONN;
 	strscpy(t->reason, "not connected yet", sizeof(t->reason));
 	t->next_try = jiffies;
@@ -357,10 +260,7 @@ struct rdda_target *rdda_target_create(const struct sockaddr_storage *addr, cons
 	rdda_pages_init(&t->pages);
 	init_completion(&t->stopped);
 	INIT_DELAYED_WORK(&t->work, target_work);
-	atomic_inc(&targets);
-	mutex_lock(&identity_lock);
-	list_add_tail(&t->identity_node, &identity_users);
-	mutex_unlock(&identity_lock);
+	rdda_identity_join(t);
 	rdda_target_kick(t);
 	return t;
 }
@@ -386,31 +286,13 @@ bool rdda_target_expect(struct rdda_target *t, const uuid_t *host)
 void rdda_target_destroy(struct rdda_target *t)
 {
 	WARN_ON_ONCE(!list_empty(&t->extents));
-	mutex_lock(&identity_lock);
-	list_del(&t->identity_node);
-	mutex_unlock(&identity_lock);
+	rdda_identity_leave(t);
 	WRITE_ONCE(t->stop, true);
 	rdda_target_kick(t);
 	wait_for_completion(&t->stopped);
 	cancel_delayed_work_sync(&t->work);
-	atomic_dec(&targets);
+	rdda_identity_gone();
 	rdda_pages_free(&t->pages);
 	kfree(t);
 }
 
-/* Before anything else of the client. */
-int rdda_client_init(void)
-{
-	uuid_gen(&boot_id);
-	uuid_gen(&identity.host);
-	/* In sysfs: the CPUs it may use, and how many targets connect at once. */
-	rdda_wq = alloc_workqueue("rdda", WQ_MEM_RECLAIM | WQ_UNBOUND | WQ_SYSFS, 0);
-	return rdda_wq ? 0 : -ENOMEM;
-}
-
-/* When every target is destroyed and every stage given back. */
-void rdda_client_exit(void)
-{
-	destroy_workqueue(rdda_wq);
-	memzero_explicit(&identity, sizeof(identity));
-}

@@ -11,6 +11,7 @@
 #include "rdda/client/channel.h"
 #include "rdda/rdda.h"
 
+struct rdda_event;
 struct rdda_session;
 
 /* Sessions of a target whose queue pairs the NIC does not let go of: no login before that. */
@@ -23,6 +24,8 @@ struct rdda_target {
 	bool	expect_any;		/* rdda_target_expect() ends it, with @lock */
 	const struct rdda_target_ops *ops;
 	void	*priv;
+	/* an EVENT about an extent or a drive came; CQ handler */
+	void (*event)(struct rdda_session *s, const struct rdda_event *ev);
 
 	/*
 	 * the one place where states change; @lock guards what others read: @state, @err, @reason,
@@ -30,7 +33,7 @@ struct rdda_target {
 	 */
 	struct delayed_work work;
 	struct completion stopped;
-	struct list_head identity_node;	/* in identity_users: target.c */
+	struct list_head identity_node;	/* in identity_users: identity.c */
 	/*
 	 * logins since a session lasted; used by the work item only, as all that follows up to
 	 * @lock
@@ -64,12 +67,18 @@ struct rdda_target {
 	struct rdda_counts counts;	/* of sessions that ended */
 };
 
-extern struct workqueue_struct *rdda_wq;
-
+/* identity.c */
 void rdda_identity_get(uuid_t *host, struct rdda_key *key, bool older);
 u32 rdda_session_number(void);
 unsigned int rdda_targets(void);
 const u8 *rdda_boot_id(void);
+void rdda_identity_check(struct rdda_target *t);
+void rdda_identity_join(struct rdda_target *t);
+void rdda_identity_leave(struct rdda_target *t);
+void rdda_identity_gone(void);
+
+/* session.c */
+extern struct workqueue_struct *rdda_wq;
 void rdda_target_kick(struct rdda_target *t);
 struct rdda_session *rdda_session_get(struct rdda_target *t);
 

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Our identity, which all targets are shown; the beginning and the end of the client. */
+#define pr_fmt(fmt) "rdda: " fmt
+#include <linux/mutex.h>
+
+#include "rdda/client/channel.h"
+#include "rdda/client/session.h"
+#include "rdda/client/target.h"
+
+/* This module's life stands for the host's boot: what it sent dies with it. */
+static uuid_t boot_id;
+static atomic_t session_number;
+static atomic_t targets;
+
+static DEFINE_MUTEX(identity_lock);
+static struct rdda_identity identity;	/* under identity_lock */
+static LIST_HEAD(identity_users);	/* targets; under identity_lock */
+
+/* First half of the incarnation, and the whole of it in the proof. */
+const u8 *rdda_boot_id(void)
+{
+	return boot_id.b;
+}
+
+/* Grows with every login. */
+u32 rdda_session_number(void)
+{
+	return atomic_inc_return(&session_number);
+}
+
+/* Targets that there are, at least 1 where one of them calls. */
+unsigned int rdda_targets(void)
+{
+	return atomic_read(&targets);
+}
+
+/* A copy for one session. */
+void rdda_identity_get(uuid_t *host, struct rdda_key *key, bool older)
+{
+	mutex_lock(&identity_lock);
+	*host = identity.host;
+	*key = identity.key[older && identity.key[1].id != RDDA_KEY_NONE];
+	mutex_unlock(&identity_lock);
+}
+
+/* End the session if its key is not in use any more. */
+static void identity_rekey(struct rdda_target *t)
+{
+	struct rdda_session *s = rdda_session_get(t);
+
+	lockdep_assert_held(&identity_lock);
+	if (!s)
+		return;
+	if (!rdda_key_counts(identity.key, &s->login.key))
+		rdda_session_fail(s, -EKEYREVOKED, "its key is not in use any more");
+	rdda_session_put(s);
+}
+
+/* Our identity from now on; see rdda.h. */
+int rdda_client_set_identity(const struct rdda_identity *id)
+{
+	bool insecure = id->key[0].id == RDDA_KEY_NONE;
+	struct rdda_target *t;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(id->key); i++)
+		if (id->key[i].len > sizeof(id->key[i].key) ||
+		    (id->key[i].id == RDDA_KEY_NONE) != !id->key[i].len)
+			return -EINVAL;
+	if (uuid_is_null(&id->host))
+		return -EINVAL;
+	mutex_lock(&identity_lock);
+	identity = *id;
+	list_for_each_entry(t, &identity_users, identity_node)
+		identity_rekey(t);
+	mutex_unlock(&identity_lock);
+	if (insecure)
+		pr_notice("no cluster key is set: any host may connect\n");
+	return 0;
+}
+
+/* The keys may have changed while a session logged in. */
+void rdda_identity_check(struct rdda_target *t)
+{
+	mutex_lock(&identity_lock);
+	identity_rekey(t);
+	mutex_unlock(&identity_lock);
+}
+
+/* A target begins: its session ends when its key does. */
+void rdda_identity_join(struct rdda_target *t)
+{
+	atomic_inc(&targets);
+	mutex_lock(&identity_lock);
+	list_add_tail(&t->identity_node, &identity_users);
+	mutex_unlock(&identity_lock);
+}
+
+/* A target ends. It counts until rdda_identity_gone(). */
+void rdda_identity_leave(struct rdda_target *t)
+{
+	mutex_lock(&identity_lock);
+	list_del(&t->identity_node);
+	mutex_unlock(&identity_lock);
+}
+
+/* A target is not connected any more. */
+void rdda_identity_gone(void)
+{
+	atomic_dec(&targets);
+}
+
+/* Before anything else of the client. */
+int rdda_client_init(void)
+{
+	uuid_gen(&boot_id);
+	uuid_gen(&identity.host);
+	/* In sysfs: the CPUs it may use, and how many targets connect at once. */
+	rdda_wq = alloc_workqueue("rdda", WQ_MEM_RECLAIM | WQ_UNBOUND | WQ_SYSFS, 0);
+	return rdda_wq ? 0 : -ENOMEM;
+}
+
+/* When every target is destroyed and every stage given back. */
+void rdda_client_exit(void)
+{
+	destroy_workqueue(rdda_wq);
+	memzero_explicit(&identity, sizeof(identity));
+}

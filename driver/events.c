@@ -151,7 +151,7 @@ void mesh_nl_witness_none(void)
 	witness_left = jiffies;
 }
 
-/* Request the witness to note a roster, NULL: the noted one. A loss is made good by the next one. */
+/* Request the witness to note @roster; NULL: the noted one. The next request makes a loss good. */
 void mesh_nl_roster_note(const uuid_t *volume, u32 place, const void *roster)
 {
 	u32 port = mesh_nl_witness();

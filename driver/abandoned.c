@@ -3,8 +3,8 @@
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/rcupdate.h>
 
+#include "driver/events.h"
 #include "driver/member.h"
-#include "driver/volume.h"
 #include "driver/work.h"
 
 /* Before it is sent to @m. */

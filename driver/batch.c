@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Members that were given I/O and want a commit, and groups that were given parts. */
+#include "driver/request.h"
 #include "driver/volume.h"
 
 /*

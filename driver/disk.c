@@ -5,6 +5,7 @@
 #include <linux/sched/mm.h>
 
 #include "driver/compat/compat.h"
+#include "driver/request.h"
 #include "driver/volume.h"
 
 /*

@@ -5,6 +5,7 @@
  * the witness, the meshd that sent WITNESS last.
  */
 #define pr_fmt(fmt) "meshblk: " fmt
+#include "driver/events.h"
 #include "driver/netlink.h"
 #include "driver/volume.h"
 

@@ -16,6 +16,7 @@
 
 #include "driver/codec.h"
 #include "driver/group.h"
+#include "driver/request.h"
 #include "driver/trace.h"
 #include "driver/volume.h"
 #include "driver/walk.h"

@@ -7,9 +7,9 @@
  */
 #define pr_fmt(fmt) "meshblk: " fmt
 
+#include "driver/events.h"
 #include "driver/group.h"
 #include "driver/group_evict.h"
-#include "driver/netlink.h"
 #include "driver/volume.h"
 #include "driver/work.h"
 

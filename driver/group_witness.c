@@ -14,8 +14,8 @@
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/slab.h>
 
+#include "driver/events.h"
 #include "driver/group.h"
-#include "driver/netlink.h"
 #include "driver/volume.h"
 #include "driver/work.h"
 

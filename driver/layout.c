@@ -8,6 +8,8 @@
 #include <linux/netlink.h>
 #include <linux/slab.h>
 
+#include "driver/events.h"
+#include "driver/request.h"
 #include "driver/until.h"
 #include "driver/volume.h"
 #include "driver/work.h"

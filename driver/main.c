@@ -5,6 +5,7 @@
 
 #include "driver/codec.h"
 #include "driver/netlink.h"
+#include "driver/request.h"
 #include "driver/target.h"
 #include "driver/volume.h"
 #include "driver/work.h"

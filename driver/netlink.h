@@ -9,7 +9,7 @@
  *   netlink_group.c    groups in answers; VOLUME_SCRUB, VOLUME_REJOIN, VOLUME_EVICT
  *   netlink_witness.c  WITNESS, ROSTER_NOTED
  *   netlink_target.c   IDENTITY_SET, TARGET_*
- *   events.c           to meshd: events, ROSTER_NOTE
+ *   events.[ch]        to meshd: events, ROSTER_NOTE
  */
 #ifndef DRIVER_NETLINK_H
 #define DRIVER_NETLINK_H
@@ -65,14 +65,6 @@ int mesh_nl_target_set(struct sk_buff *skb, struct genl_info *info);
 int mesh_nl_target_del(struct sk_buff *skb, struct genl_info *info);
 int mesh_nl_target_get(struct sk_buff *skb, struct genl_info *info);
 int mesh_nl_target_dump(struct sk_buff *skb, struct netlink_callback *cb);
-
-/* events.c */
-u32 mesh_nl_witness(void);
-bool mesh_nl_witness_away(void);
-bool mesh_nl_witness_begin(u32 port);
-bool mesh_nl_witness_end(u32 port);
-void mesh_nl_witness_none(void);
-void mesh_nl_roster_note(const uuid_t *volume, u32 place, const void *roster);
 
 /* netlink_witness.c */
 int mesh_nl_witness_init(void);

@@ -4,6 +4,7 @@
 #include <linux/netlink.h>
 #include <linux/notifier.h>
 
+#include "driver/events.h"
 #include "driver/group.h"
 #include "driver/netlink.h"
 

@@ -12,6 +12,7 @@
 #include <linux/moduleparam.h>
 #include <linux/slab.h>
 
+#include "driver/request.h"
 #include "driver/volume.h"
 #include "driver/walk.h"
 

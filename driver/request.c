@@ -14,6 +14,7 @@
 #include <linux/slab.h>
 
 #include "driver/compat/compat.h"
+#include "driver/request.h"
 #include "driver/trace.h"
 #include "driver/volume.h"
 #include "protect/engine/bypass.h"

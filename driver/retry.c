@@ -7,6 +7,7 @@
  */
 #define pr_fmt(fmt) "meshblk: " fmt
 
+#include "driver/request.h"
 #include "driver/trace.h"
 #include "driver/volume.h"
 

@@ -5,10 +5,10 @@
 #include <linux/slab.h>
 #include <net/net_namespace.h>
 
+#include "driver/events.h"
 #include "driver/target.h"
 #include "driver/uapi/meshblk.h"
 #include "driver/until.h"
-#include "driver/volume.h"
 
 static DEFINE_MUTEX(mesh_targets_lock);
 static LIST_HEAD(mesh_targets);

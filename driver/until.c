@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Waits of a message's handler: until.h. */
-#include <linux/delay.h>
 #include <linux/kref.h>
 #include <linux/sched/signal.h>
 #include <linux/slab.h>
+#include <linux/workqueue.h>
 
-#include "driver/member.h"
 #include "driver/until.h"
 #include "driver/work.h"
 

@@ -3,11 +3,11 @@
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/module.h>
 
-#include "driver/codec.h"
-#include "driver/netlink.h"
-#include "driver/request.h"
-#include "driver/target.h"
-#include "driver/volume.h"
+#include "driver/block/request.h"
+#include "driver/group/codec.h"
+#include "driver/member/target.h"
+#include "driver/netlink/netlink.h"
+#include "driver/volume/volume.h"
 #include "driver/work.h"
 
 static int init_kinds(void)

@@ -9,8 +9,8 @@
 #include <linux/blk-mq.h>
 #include <linux/tracepoint.h>
 
-#include "driver/group.h"
-#include "driver/member.h"
+#include "driver/group/group.h"
+#include "driver/member/member.h"
 
 #define mesh_show_op(op) __print_symbolic(op, { PROT_READ, "read" }, { PROT_WRITE, "write" }, \
 	{ PROT_DISCARD, "discard" }, { PROT_ZEROES, "zeroes" }, { PROT_FLUSH, "flush" })

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Reads around the engine, as a caller of a group has them: engine/bypass.h is its rules and
- * driver/group_read.c the one that is real. Its run of the engine is sim_pump(): which members may
+ * driver/group/read.c the one that is real. Its run of the engine is sim_pump(): which members may
  * be read is found out before it, and again after what changed that.
  */
 #include <errno.h>

@@ -9,7 +9,7 @@
 #include <linux/uuid.h>
 #include <linux/xarray.h>
 
-#include "driver/member.h"
+#include "driver/member/member.h"
 
 struct mem_stage;
 

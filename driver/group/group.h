@@ -1,0 +1,610 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A protection group in the kernel: protect/'s engine, fed by requests and by its members.
+ *
+ *   request --part--> inbox --runner--> engine (protect/engine/group.h)
+ *                       ^                  | events
+ *     member I/O ended -+                  v
+ *     work done --------'     I/O to a member, copy, codec, end of a part
+ *
+ *   group.c   life: found or made by a layout, put; what people see of it
+ *   state.c   states of it and its members, for all others to read
+ *   start.c   attach: which members, whose roster, a fresh group, again after a stop
+ *   join.c    members that come back, or in another one's place
+ *   place.c   ... a slot's member changes
+ *   inbox.c   messages to the engine, and who runs it
+ *   run.c     ... a turn of that
+ *   io.c      parts into the engine, its events out of it
+ *   flight.c  I/O to members: its memory, sent, delivered
+ *   stage.c   payloads that members keep, so that they cross the network once
+ *   read.c    reads that go around the engine
+ *   member.c  a member that is late, down, failed, back
+ *   leave.c   I/O that its device never ends is left to the member, with its memory
+ *   roster.c  rosters read from members, and written to them
+ *   witness.c ... and noted by meshd
+ *   evict.h   a member in sync that leaves its place to a copy of it
+ *   pace.c    how fast background work may be
+ *   scrub.c   all copies compared, at an administrator's word
+ *   clean.c   a detach that leaves nothing to be recovered
+ *   counts.c  what people see of how it goes
+ *
+ * Execution. The engine is not under a lock: a context that posts a message and finds it not run
+ * runs it, for all that have posted meanwhile (mesh_group_run()). What its events name is done
+ * after it was let go, so no byte of payload is touched while others wait for it. A poster never
+ * waits. A hard interrupt only posts, and so does what ends within a runner or in a walk of a
+ * completion queue: irq_poll runs it then, once for all.
+ *
+ * Life
+ *
+ *   OPENING --roster durable--> LOADING --engine serves--> ACTIVE
+ *      ^                           |                          |
+ *      '------ nothing in flight --+---- STOPPED <------------'
+ *
+ * A group that has stopped keeps the parts that it was given, and begins again when enough members
+ * are up; those that are older than io_timeout end with an error. A group outlives a layout: the
+ * next one takes it over where it names the same members in the same way.
+ *
+ * Locks: RUN_OWNER (a bit, never waited for but by start.c) guards all that the runner
+ * touches; group->lock (a mutex) the membership, inside it nothing but member->lock.
+ */
+#ifndef DRIVER_GROUP_H
+#define DRIVER_GROUP_H
+
+#include <linux/completion.h>
+#include <linux/hrtimer.h>
+#include <linux/irq_poll.h>
+#include <linux/kref.h>
+#include <linux/llist.h>
+#include <linux/mempool.h>
+#include <linux/timer.h>
+#include <linux/wait.h>
+
+#include "driver/member/abandoned.h"
+#include "driver/member/member.h"
+#include "protect/engine/geometry.h"
+#include "protect/engine/group.h"
+#include "protect/roster/membership.h"
+
+struct mesh_volume;
+struct mesh_layout;
+struct mesh_batch;
+
+enum mesh_group_state {
+	MESH_GROUP_OPENING,
+	MESH_GROUP_LOADING,
+	MESH_GROUP_ACTIVE,
+	MESH_GROUP_STOPPED,
+};
+
+/* What happens to a member of a group; traced. */
+enum mesh_group_turn {
+	MESH_TURN_LATE,
+	MESH_TURN_ANSWERS,
+	MESH_TURN_GIVEN_UP,
+	MESH_TURN_HELD,		/* an I/O of it waits until it is up */
+	MESH_TURN_JOINS,
+	MESH_TURN_REPLACED,
+};
+
+/* Bits of mesh_group.flags; those of the runner's work are cleared by it. */
+enum {
+	MESH_G_OWNED,		/* the engine is run */
+	MESH_G_TICK,		/* time has passed */
+	MESH_G_PACE,		/* a little, for background work */
+	MESH_G_STATE,		/* a member's state has changed */
+	MESH_G_COMMITTED,	/* a roster is committed: @commit */
+	MESH_G_BEGUN,		/* the engine was begun again */
+	MESH_G_ENDING,		/* no request comes any more, what is begun is finished; set once */
+	MESH_G_CLOSING,		/* nothing is started any more; set once */
+	MESH_G_WAKE = BIT(MESH_G_TICK) | BIT(MESH_G_STATE) | BIT(MESH_G_COMMITTED) |
+		      BIT(MESH_G_BEGUN) | BIT(MESH_G_PACE),
+};
+
+enum mesh_group_msg_kind {
+	MESH_MSG_PART,		/* a part comes */
+	MESH_MSG_IO,		/* a member I/O has ended */
+	MESH_MSG_WORK,		/* a copy or the codec's work is done */
+};
+
+/* A message to the runner, embedded in what it is about. */
+struct mesh_group_msg {
+	struct llist_node	node;
+	u8			kind;	/* enum mesh_group_msg_kind */
+};
+
+/* What a request has in a group: one I/O of its batch. */
+struct mesh_part {
+	struct mesh_group_msg		msg;
+	struct mesh_group	*group;
+	struct mesh_req		*req;
+	/* any context, hard interrupts too; the part may be gone with it */
+	void			(*done)(struct mesh_part *part, int err);
+	struct mesh_part	*next;		/* of the request, newest first */
+	struct mesh_part	*ended_next;	/* of those that a run has ended */
+	/* around the engine, with @pos and @worst: pieces in flight, and what was at its start: */
+	atomic_t		pieces;
+	u32			seen;		/* of the buckets */
+	u64			readable;	/* slots */
+	/* in group->waiting or group->active; the runner's */
+	struct list_head	node;
+	u64	addr;				/* byte of the group's data */
+	u64	length;
+	u64	pos;				/* bytes given to the engine; the runner's */
+	u32	out;				/* ops of it there; the runner's */
+	u32	left;		/* I/O of it that members have: it ends after that; likewise */
+	bool	over;		/* it would have ended; likewise */
+	bool			stale;		/* its pages were read into late; likewise */
+	u32	tag;				/* of the policy's I/O */
+	unsigned long since;			/* jiffies when the group took it; the runner's */
+	int	err;				/* how it ended, MESH_MIO_RUNNING before */
+	int	worst;				/* of its ops, so far; the runner's */
+	u8	kind;				/* enum prot_kind */
+	u8	flags;				/* PROT_FUA, ... */
+	u16	nr_runs;
+	struct prot_run runs[PROT_RUNS_MAX];	/* its pages, @nr_runs of them */
+};
+
+/* Memory of an engine. */
+struct mesh_group_mem {
+	struct kref		ref;
+	void			*engine;
+	struct page		**pages;	/* that it has */
+	struct mesh_group	*group;		/* whose it is, or NULL; leave.c */
+};
+
+/* An I/O to a member of a group. */
+struct mesh_gio {
+	struct mesh_mio		mio;		/* of it; pages in @sg or of the pool */
+	struct mesh_group_msg		msg;
+	struct mesh_group	*group;
+	struct list_head	node;		/* in slot->flying or slot->held; the runner's */
+	struct mesh_gio		*next;		/* to be sent, or a spare */
+	/* at it, a successor; NULL: at the slot's; the runner's */
+	struct mesh_member	*twin;
+	unsigned long		since;		/* jiffies when it was first sent */
+	struct prot_io		io;
+	struct prot_run		runs[2];	/* its payload; io.nr_runs of them */
+	int			err;
+	u16			op;		/* whose payload PROT_BUFFER_REQUEST is */
+	bool			pooled;		/* its scatterlist is of the pool */
+	bool			staged;		/* is sent from a stage, its last use */
+	bool			over;		/* it is for the engine: leave.c */
+	bool			sent;		/* the member has it, or is about to */
+	bool			hung;		/* the engine misses its buffer: leave.c */
+	struct mesh_abandoned	left;		/* to its member; then: */
+	struct mesh_group_mem	*mem;		/* a reference */
+	struct mesh_part	*part;		/* whose pages it has; NULL: none */
+	void			*behind;	/* a stage to be kept behind; with a reference */
+	struct scatterlist	sg[4];		/* when that is enough */
+};
+
+/* What a member keeps of a record's payload. */
+struct mesh_staged {
+	void	*stage;
+	u32	at;		/* byte of it where that begins */
+};
+
+/* An op of the engine, and the one copy or codec's work of it at a time. */
+struct mesh_gop {
+	struct mesh_part	*part;		/* whose piece it is */
+	u32			at;		/* byte of the part where the piece begins */
+	u64			addr;		/* a write's */
+	u32			length;		/* likewise; 0: it is none */
+	u16			queue;		/* of its request */
+	u64			stages;		/* members that keep its payload: stage.c */
+	struct mesh_group_msg		msg;
+	struct mesh_gop		*next;		/* to be done */
+	struct mesh_gop		*payload;	/* COPY: of whose piece; NULL: codec's work */
+	struct prot_copy	copy;
+	u32			tag;
+};
+
+/* Beside those of the engine (struct prot_counts). */
+struct mesh_group_counts {
+	u64	held;		/* I/O that waited for its member to be back; the runner's */
+	u64	starved;	/* ... or for memory; the runner's */
+	u64	wait_ms;	/* the longest time that a part was in the group; the runner's */
+	u64	run_us;		/* ... and that the engine was owned; the owner's */
+};
+
+/* ... and what is counted by whatever CPU it happens on. */
+struct mesh_group_cpu_counts {
+	u64	direct;		/* reads that went around the engine */
+	u64	codec_vector;	/* works of the codec, with the CPU's vector registers, ... */
+	u64	codec_portable;	/* ... and without */
+};
+
+#define MESH_GROUP_SG_MAX	264	/* pages of a record of the largest strip, and some */
+#define MESH_GROUP_LEAVES	5	/* in an hour: then a member stays out */
+
+/* A roster that is read or written. */
+struct mesh_roster_io {
+	struct mesh_mio		mio;
+	struct mesh_abandoned	left;
+	struct scatterlist	sg;
+	struct completion	done;
+	bool			begun;		/* it was sent once */
+	unsigned long		since;		/* jiffies when it was */
+	void			*block;		/* PROT_ROSTER_BLOCK, twice */
+};
+
+/* A member's place in a group. */
+struct mesh_group_slot {
+	/* a reference; written with the engine owned, under group->lock, while it is out */
+	struct mesh_member	*member;
+	/* a reference: the one that was replaced, while I/O may be at it; group->lock */
+	struct mesh_member	*before;
+	struct mesh_member_link	link;
+	struct mesh_group	*group;
+	u64			data;		/* byte of the member where its data begins */
+	u64			size;		/* bytes that it must have */
+	struct list_head	flying;		/* I/O at the member; the runner's */
+	struct list_head	held;		/* that waits for it; the runner's */
+	u32			nr_flying;	/* the runner's */
+	unsigned long		late_since;	/* jiffies, while @late; the runner's */
+	/* I/O of the member that had ended at the last tick; jiffies when that grew; likewise */
+	u64			ended;
+	unsigned long		ended_at;
+	unsigned long		kick_at;	/* jiffies, while @failing; the runner's */
+	/* jiffies: it is not let join before, and how long after that; the runner's */
+	unsigned long		join_at, join_wait;
+	bool			late;		/* does not answer; the runner's */
+	bool			failing;	/* is given up: nothing is held for it; likewise */
+	bool			noted;		/* has this attachment's number; group->lock */
+	/* of its label when the roster was read, or the roster's; written before it serves */
+	u64			number;
+	/* when it left the group, jiffies of the last times; group->lock */
+	unsigned long		left[MESH_GROUP_LEAVES];
+	u32			leaves;		/* how often; group->lock */
+	bool			barred;		/* left too often; group->lock, READ_ONCE() */
+	struct mesh_roster_io	*roster;	/* the last one; group->lock */
+	u8			next_block;	/* to be written; group->lock */
+	unsigned long		stuck_at;	/* jiffies, while @failing; 0: not; the runner's */
+};
+
+/* What a message says about the attachment. */
+struct mesh_group_conf {
+	u64	salt;
+	u64	attach;		/* the number is above it */
+	bool	fresh;
+	bool	stale;
+};
+
+/* What this host's meshd has noted of the rosters; groups whose members decide alone have none. */
+struct mesh_group_witness {
+	spinlock_t		lock;		/* guards what is answered */
+	void			*answer;	/* MESHBLK_ROSTER_BYTES; witness->lock */
+	u32			bytes;		/* of it: all or none; witness->lock */
+	u32			port;		/* whose it is; witness->lock */
+	bool			answered;	/* it is new; witness->lock, READ_ONCE() */
+	wait_queue_head_t	wait;		/* for @answered */
+	void			*block;		/* PROT_ROSTER_BLOCK, to be sent; group->lock */
+	struct prot_roster	known;		/* of the last answer; group->lock */
+	bool			any;		/* @known is one; group->lock */
+	u32			heard;		/* port of the last answer; group->lock */
+	/* jiffies of the last question, and of the last line of the log; group->lock */
+	unsigned long		sent_at, said_at;
+	bool			waits;		/* a removal does; group->lock, READ_ONCE() */
+};
+
+struct mesh_group {
+	struct llist_head	inbox;
+	unsigned long		flags;
+	/* with the engine owned, which it lets go: a turn. Return: whether there is more to do */
+	bool			(*run)(struct mesh_group *g);
+	/* the runner's; it moves while nothing is in flight, see mesh_group_engine_begin() */
+	struct prot_group	*engine;
+	struct mesh_group_mem	*mem;		/* that it lies in; likewise */
+	struct mesh_gop		*gops;		/* as many as the engine has; the runner's */
+	struct mesh_staged	*stages;	/* @width for each of them; the runner's */
+	/* parts that the engine has not taken, and those that it has; the runner's */
+	struct list_head	waiting;
+	struct list_head	active;
+	struct list_head	starved;	/* gios that found no memory; the runner's */
+	struct mesh_gio		*spares;	/* for the next events, by @next; the runner's */
+	u32			nr_spares;	/* the runner's */
+	/* member I/O and work, started and not handled; the runner's */
+	u32			flying;
+	mempool_t		gios;
+	mempool_t		sgs;
+	int			iop_cpu;	/* that @iop waits on, if it does */
+	struct irq_poll		iop;
+	/* slots that may be read around the engine; written by the owner; READ_ONCE() elsewhere */
+	u64			readable;
+	atomic_t		*writes;	/* see read.c */
+	atomic64_t		redone;		/* reads that writes came between */
+	atomic64_t		unfit;	/* slots that failed such reads; cleared by the owner */
+	u64			read;		/* reads of the engine; the runner's */
+	struct mesh_group_counts counts;
+	struct mesh_group_cpu_counts __percpu *cpu_counts;
+	/* too few members are here to read; the runner's, READ_ONCE() */
+	bool			few;
+	bool			overtaken;	/* ... as a writer has it now; likewise */
+	u8			held;	/* members that are enough; written as @cfg is */
+	/* jiffies of the last tick that found too few members to go on without one; the runner's */
+	unsigned long		lacked_at;
+	unsigned long		idle_at, hour_at;	/* jiffies; the runner's */
+	bool			scrubs;	/* a scrub was begun, and its end not seen; likewise */
+	u64			paced_at;	/* ktime of the last allowance; the runner's */
+	unsigned long		used_at;	/* jiffies of the last request; READ_ONCE() */
+	struct hrtimer		pacer;		/* sets MESH_G_PACE */
+	struct timer_list	timer;		/* sets MESH_G_TICK */
+	unsigned long		tick_at;	/* jiffies of the next MESH_G_TICK; the runner's */
+
+	spinlock_t		state_lock;	/* of @state and @why, which go together */
+	/* READ_ONCE() where it is read alone */
+	enum mesh_group_state	state;
+	const char		*why;		/* it is not ACTIVE: static */
+	struct mesh_volume	*vol;		/* no reference: groups go before it */
+	struct prot_group_config cfg;	/* written while the engine is not run */
+	struct prot_geometry	geo;
+	struct mesh_group_conf	conf;		/* group->lock */
+	u32			segment, column;
+	u32			width;
+
+	/* one attach, roster or join at a time; guards what names it */
+	struct mutex		lock;
+	struct prot_membership	ms;		/* group->lock */
+	/* with MESH_G_COMMITTED; written under group->lock, owned */
+	struct { u64 epoch, in_sync; } commit;
+	/* jiffies when there were enough members for an attach, 0: not yet; group->lock */
+	unsigned long		since;
+	u64			since_up;	/* members that were up then; group->lock */
+	unsigned long		leave_at;	/* jiffies, when given up; 0: not; the runner's */
+	unsigned long		clean_by;	/* jiffies, while ENDING */
+	/* jiffies when an attach that is decided may serve, 0: none waits; group->lock */
+	unsigned long		dead_at;
+	struct mesh_group_witness witness;
+	int			refused;	/* MESHBLK_P_ERROR; group->lock */
+	struct delayed_work	start_work;	/* attach; rosters */
+	struct delayed_work	join_work;	/* members that are out, and here */
+	struct delayed_work	evict_work;	/* copies a member to its successor */
+	/* written with the engine owned; set under @lock, freed by @evict_work */
+	struct mesh_evict	*evict;
+	const char		*evict_why;	/* the last one failed: static; READ_ONCE() */
+	/* jiffies: none is begun again before @evict_at; under @lock */
+	unsigned long		evict_at, evict_wait;
+	wait_queue_head_t	idle;		/* @flying came to 0 while CLOSING or STOPPED */
+	struct kref		ref;		/* layouts */
+	struct list_head	node;		/* of all groups, under mesh_groups_lock */
+	bool			ending;		/* no layout has it; under mesh_groups_lock */
+	struct mesh_group_slot	slots[];	/* @width */
+};
+
+/* All groups of a layout, as of some moment. */
+struct mesh_groups_sum {
+	u32	groups;
+	u32	out;		/* members that lack writes */
+	u32	joining;	/* of these, those that are given what they lack */
+	u32	scrubbing;	/* groups */
+	bool	repair;		/* ... with this */
+	u64	behind;		/* bytes that members have yet to be given, */
+	u64	synced;		/* ... and those that they were given since the attach */
+	u64	scrubbed, bytes;	/* of each member of groups that are scrubbed */
+	u64	mismatches, skipped;
+};
+
+/* group.c */
+int mesh_groups_open(struct mesh_layout *l, const struct mesh_group_conf *conf,
+		     struct netlink_ext_ack *extack);
+void mesh_groups_close(struct mesh_layout *l);
+const char *mesh_groups_why(struct mesh_layout *l);
+void mesh_groups_sum(struct mesh_layout *l, struct mesh_groups_sum *sum);
+u32 mesh_groups_down(struct mesh_layout *l);
+bool mesh_groups_any(struct mesh_layout *l);
+void mesh_groups_wake(struct mesh_layout *l);
+void mesh_groups_answered(const uuid_t *volume, u32 place, u32 port, const void *roster,
+			  u32 bytes);
+void mesh_groups_witness(void);
+void mesh_groups_taken(struct mesh_layout *l);
+
+/* Of all groups of a layout together; the longest of each. What sysfs shows, in this order. */
+struct mesh_groups_counts {
+	struct prot_counts		engine;
+	struct mesh_group_counts	group;
+	struct mesh_group_cpu_counts	cpu;
+	u64	engine_reads;
+	u64	redone;		/* direct reads that writes came between */
+};
+
+/* state.c */
+int mesh_group_engine_begin(void);
+void mesh_group_engine_end(int idx);
+void mesh_group_engine_wait(void);
+void mesh_group_set_state(struct mesh_group *g, enum mesh_group_state state, const char *why);
+const char *mesh_group_stands(struct mesh_group *g, const char **state);
+bool mesh_group_abandoned(struct mesh_group *g);
+bool mesh_group_up(const struct mesh_group_slot *slot);
+u8 mesh_group_role(struct mesh_group *g, u32 slot);
+u64 mesh_group_behind(struct mesh_group *g, u32 slot);
+bool mesh_group_named(const struct mesh_group *g, u32 slot);	/* with group->lock */
+int mesh_group_note(struct mesh_member *m, u64 attach);
+bool mesh_group_overtaken(const struct mesh_group_slot *slot);
+unsigned long mesh_group_member_timeout(void);
+
+/* counts.c */
+void mesh_groups_count(struct mesh_layout *l, struct mesh_groups_counts *sum);
+
+/* What a scrub does where readable copies differ. */
+struct mesh_scrub_conf {
+	bool	repair;
+	s32	source;		/* index of the member that is right, or -1 */
+};
+
+/* scrub.c */
+int mesh_groups_scrub(struct mesh_layout *l, const struct mesh_scrub_conf *conf,
+		      struct netlink_ext_ack *extack);
+void mesh_groups_scrub_stop(struct mesh_layout *l);
+void mesh_group_scrub_watch(struct mesh_group *g);
+void mesh_group_scrub_lost(struct mesh_group *g);
+
+/* inbox.c */
+void mesh_group_post(struct mesh_group *g, struct mesh_group_msg *msg);
+void mesh_group_run(struct mesh_group *g);
+void mesh_group_flag(struct mesh_group *g, unsigned int flag);
+void mesh_group_own(struct mesh_group *g);
+void mesh_group_release(struct mesh_group *g);
+void mesh_group_inbox_init(struct mesh_group *g);
+
+/* run.c */
+void mesh_group_run_init(struct mesh_group *g);
+void mesh_group_run_exit(struct mesh_group *g);
+
+/* What the runner has to do once the engine is let go. */
+struct mesh_group_todo {
+	struct mesh_gio		*ios, **last_io;
+	struct mesh_gop		*works, **last_work;
+	struct mesh_part	*ended;
+	u64			kick;		/* members */
+	struct mesh_member	*kick_next;	/* a successor, with a reference */
+	bool			changed;	/* people are to see something */
+};
+
+/* flight.c; with the engine owned, but for mesh_group_gio_drop() */
+bool mesh_group_gio_spare(struct mesh_group *g);
+struct mesh_gio *mesh_group_gio_take(struct mesh_group *g);
+void mesh_group_gio_free(struct mesh_group *g, struct mesh_gio *gio);
+void mesh_group_gio_drop(struct mesh_gio *gio);
+void mesh_group_start(struct mesh_group *g, struct mesh_gio *gio, struct mesh_group_todo *todo);
+void mesh_group_send(struct mesh_group *g, struct mesh_gio *gio, struct mesh_group_todo *todo);
+void mesh_group_deliver(struct mesh_group *g, struct mesh_gio *gio, int err);
+int mesh_group_flight_init(struct mesh_group *g);
+void mesh_group_flight_exit(struct mesh_group *g);
+int mesh_group_flight_pools_init(void);
+void mesh_group_flight_pools_exit(void);
+
+/* io.c; with the engine owned */
+void mesh_group_take(struct mesh_group *g, struct mesh_group_msg *msg,
+		     struct mesh_group_todo *todo);
+bool mesh_group_pull(struct mesh_group *g, struct mesh_group_todo *todo);
+void mesh_group_expire(struct mesh_group *g, struct mesh_group_todo *todo);
+bool mesh_group_drained(struct mesh_group *g);
+void mesh_group_give_up(struct mesh_group *g, struct mesh_group_todo *todo);
+void mesh_group_execute(struct mesh_group *g, struct mesh_group_todo *todo);
+int mesh_group_io_init(struct mesh_group *g);
+void mesh_group_io_exit(struct mesh_group *g);
+int mesh_group_pools_init(void);
+void mesh_group_pools_exit(void);
+
+/* stage.c; all but the first two with the engine owned */
+int mesh_group_stages_init(struct mesh_group *g);
+void mesh_group_stage_done(struct mesh_gio *gio);
+void mesh_group_stage_use(struct mesh_group *g, struct mesh_gio *gio);
+void mesh_group_stage_apart(struct mesh_group *g, struct mesh_gio *gio);
+bool mesh_group_stage_ended(struct mesh_group *g, struct mesh_gio *gio);
+void mesh_group_stages_put(struct mesh_group *g, u32 op, u64 members);
+void mesh_group_stages_end(struct mesh_group *g, u64 members);
+
+/* read.c */
+void mesh_group_write_begins(struct mesh_group *g, u64 addr, u64 length);
+void mesh_group_write_ended(struct mesh_group *g, u64 addr, u64 length);
+void mesh_group_reads_reset(struct mesh_group *g);
+void mesh_group_reads_allow(struct mesh_group *g);
+struct mesh_member *mesh_group_read_single(struct mesh_group *g, struct prot_io *io, u32 *seen);
+bool mesh_group_read_right(struct mesh_group *g, u64 addr, u64 length, u32 seen, int err);
+bool mesh_group_read_begin(struct mesh_part *part);
+struct mesh_member *mesh_group_read_next(struct mesh_part *part, struct prot_io *io);
+void mesh_group_read_ended(struct mesh_part *part, int err);
+void mesh_group_read_failed(struct mesh_group *g, const struct mesh_member *m, int err);
+void mesh_group_reads_failed(struct mesh_group *g);
+int mesh_group_reads_init(struct mesh_group *g);
+void mesh_group_reads_exit(struct mesh_group *g);
+
+/* leave.c; those of one slot with the engine owned, of the roster with group->lock */
+struct mesh_group_mem *mesh_group_mem_alloc(struct mesh_group *g);
+void mesh_group_mem_end(struct mesh_group *g);
+void mesh_group_leave_exit(struct mesh_group *g);
+bool mesh_group_mem_renew(struct mesh_group *g);
+void mesh_group_leave(struct mesh_group *g, u32 slot);
+void mesh_group_leave_all(struct mesh_group *g);
+void mesh_group_leave_stop(struct mesh_group *g, u32 slot);
+void mesh_group_refill(struct mesh_group *g);
+
+/* member.c; with the engine owned */
+void mesh_group_ended(struct mesh_group *g, struct mesh_gio *gio, struct mesh_group_todo *todo);
+void mesh_group_watch(struct mesh_group *g, struct mesh_group_todo *todo);
+void mesh_group_retry(struct mesh_group *g, struct mesh_group_todo *todo);
+
+/*
+ * pace.c; _pace(), _arm() and _request() with the engine owned. The rate: bytes a second,
+ * 0: any
+ */
+u64 mesh_group_rate(struct mesh_group *g);
+void mesh_group_pace(struct mesh_group *g);
+void mesh_group_pace_arm(struct mesh_group *g);
+void mesh_group_pace_request(struct mesh_group *g);
+void mesh_group_pace_init(struct mesh_group *g);
+void mesh_group_used(struct mesh_group *g);
+
+/* start.c */
+void mesh_group_start_work(struct work_struct *work);
+
+/* clean.c; the second sleeps */
+void mesh_groups_ending(struct mesh_layout *l);
+void mesh_group_clean(struct mesh_group *g);
+
+/* place.c; with group->lock */
+void mesh_group_forget(struct mesh_group *g, u32 slot);
+void mesh_group_take_place(struct mesh_group *g, u32 slot, struct mesh_member *m);
+
+/* join.c; the first two with group->lock */
+void mesh_group_swap(struct mesh_group *g);
+void mesh_group_left(struct mesh_group *g, u64 members);
+int mesh_groups_rejoin(struct mesh_layout *l, u32 member);
+void mesh_group_join_work(struct work_struct *work);
+
+/* witness.c; all but the first four with group->lock, the last two do not sleep */
+int mesh_group_witness_init(struct mesh_group *g);
+void mesh_group_witness_exit(struct mesh_group *g);
+bool mesh_group_witnessed(const struct mesh_group *g);
+void mesh_group_answered(struct mesh_group *g, u32 port, const void *roster, u32 bytes);
+const struct prot_roster *mesh_group_recall(struct mesh_group *g, unsigned long wait, bool *here);
+bool mesh_group_noted(struct mesh_group *g, const struct prot_roster *r, unsigned long wait);
+bool mesh_group_may_write(struct mesh_group *g);
+int mesh_group_witness_step(struct mesh_group *g);
+
+/* What is seen of a member that leaves. */
+struct mesh_evict_seen {
+	u32	slot;
+	uuid_t	extent;		/* that is to take its place */
+	u64	copied, bytes;
+};
+
+/* evict_hold.c; with the engine owned */
+u64 mesh_evict_frozen(const struct mesh_group *g);
+bool mesh_evict_hold(struct mesh_group *g, struct mesh_gio *gio);
+
+/* evict_io.c; likewise */
+bool mesh_evict_follow(struct mesh_group *g, struct mesh_gio *gio, struct mesh_group_todo *todo);
+void mesh_evict_ended(struct mesh_group *g, struct mesh_gio *gio);
+void mesh_evict_watch(struct mesh_group *g, struct mesh_group_todo *todo);
+void mesh_evict_lost(struct mesh_group *g);
+void mesh_evict_stop(struct mesh_group *g);
+
+/* swap.c; with group->lock, but for the last one, which sleeps */
+bool mesh_evict_swap(struct mesh_group *g, u32 slot, const struct mesh_member *m);
+int mesh_evict_propose(struct mesh_group *g);
+struct mesh_member *mesh_evict_roster(const struct mesh_group *g, u32 slot);
+void mesh_evict_committed(struct mesh_group *g);
+void mesh_evict_stuck(struct mesh_group *g);
+bool mesh_evict_ready(struct mesh_group *g, u32 slot, const struct mesh_member *m);
+
+/* evict.c; all sleep, the first one with group->lock */
+void mesh_evict_again(struct mesh_group *g, u32 slot, struct mesh_member *m);
+bool mesh_evict_seen(struct mesh_group *g, struct mesh_evict_seen *seen);
+int mesh_groups_evict(struct mesh_layout *l, u32 member, const struct mesh_member_conf *conf,
+		      struct netlink_ext_ack *extack);
+int mesh_groups_evict_stop(struct mesh_layout *l, u32 member);
+void mesh_evict_work(struct work_struct *work);
+void mesh_evict_exit(struct mesh_group *g);
+
+/* roster.c; with group->lock */
+struct mesh_roster_io *mesh_roster_alloc(void);
+void mesh_roster_free(struct mesh_roster_io *r);
+bool mesh_roster_busy(const struct mesh_group_slot *slot);
+void mesh_roster_leave(struct mesh_group_slot *slot);
+void mesh_rosters_overdue(struct mesh_group *g);
+int mesh_roster_read(struct mesh_group *g, u32 slot, struct prot_roster *r);
+u64 mesh_roster_write(struct mesh_group *g, u64 members, u64 *broken);
+
+#endif

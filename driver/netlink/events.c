@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Messages to meshd. Process context. Events go to all listeners; a lost one does no
+ * harm, since listeners read the whole state after an overrun. Notes of rosters go to
+ * the witness, the meshd that sent WITNESS last.
+ */
+#define pr_fmt(fmt) "meshblk: " fmt
+#include "driver/netlink/events.h"
+#include "driver/netlink/netlink.h"
+#include "driver/volume/volume.h"
+
+#define MESH_EVENT_BYTES	512
+
+/* A meshd that is started again is back within that; it need not be a roster of each group. */
+#define WITNESS_AWAY	HZ
+
+static atomic_t witness = ATOMIC_INIT(0);	/* port that sent WITNESS, 0: none */
+static unsigned long witness_left;		/* jiffies; READ_ONCE() */
+
+static struct sk_buff *mesh_event_new(u32 event, void **hdr)
+{
+	/* sent under event_lock, and by what ends I/O that reclaim may wait for */
+	struct sk_buff *msg = genlmsg_new(MESH_EVENT_BYTES, GFP_NOIO);
+
+	if (!msg)
+		return NULL;
+	*hdr = genlmsg_put(msg, 0, 0, &mesh_nl_family, 0, MESHBLK_CMD_EVENT);
+	if (!*hdr || nla_put_u32(msg, MESHBLK_A_EVENT, event)) {
+		nlmsg_free(msg);
+		return NULL;
+	}
+	return msg;
+}
+
+static void mesh_event_send(struct sk_buff *msg, void *hdr, int err)
+{
+	if (WARN_ON_ONCE(err)) {	/* MESH_EVENT_BYTES is too small */
+		nlmsg_free(msg);
+		return;
+	}
+	genlmsg_end(msg, hdr);
+	genlmsg_multicast(&mesh_nl_family, msg, 0, 0, GFP_NOIO);
+}
+
+void mesh_event_member(struct mesh_volume *vol, u32 index, enum mesh_member_state s, int err)
+{
+	void *hdr;
+	struct sk_buff *msg = mesh_event_new(MESHBLK_EV_MEMBER_STATE, &hdr);
+
+	pr_info("%s: member %u is %s\n", vol->conf.name, index, mesh_member_state_name(s));
+	if (!msg)
+		return;
+	mesh_event_send(msg, hdr,
+			nla_put(msg, MESHBLK_A_VOLUME_UUID, UUID_SIZE, &vol->conf.uuid) ?:
+			nla_put_u32(msg, MESHBLK_A_INDEX, index) ?:
+			nla_put_string(msg, MESHBLK_A_STATE, mesh_member_state_name(s)) ?:
+			nla_put_s32(msg, MESHBLK_A_ERROR, err));
+}
+
+void mesh_event_volume(struct mesh_volume *vol, enum mesh_volume_state s, u64 epoch)
+{
+	void *hdr;
+	struct sk_buff *msg = mesh_event_new(MESHBLK_EV_VOLUME_STATE, &hdr);
+
+	if (!msg)
+		return;
+	mesh_event_send(msg, hdr,
+			nla_put(msg, MESHBLK_A_VOLUME_UUID, UUID_SIZE, &vol->conf.uuid) ?:
+			nla_put_string(msg, MESHBLK_A_STATE, mesh_volume_state_name(s)) ?:
+			mesh_nl_put_u64(msg, MESHBLK_A_EPOCH, epoch));
+}
+
+void mesh_event_layout_freed(struct mesh_volume *vol, u64 epoch)
+{
+	void *hdr;
+	struct sk_buff *msg = mesh_event_new(MESHBLK_EV_LAYOUT_FREED, &hdr);
+
+	if (!msg)
+		return;
+	mesh_event_send(msg, hdr,
+			nla_put(msg, MESHBLK_A_VOLUME_UUID, UUID_SIZE, &vol->conf.uuid) ?:
+			mesh_nl_put_u64(msg, MESHBLK_A_EPOCH, epoch));
+}
+
+void mesh_event_abandoned(struct mesh_member *m, u32 left)
+{
+	struct nlattr *nest;
+	void *hdr;
+	struct sk_buff *msg = mesh_event_new(MESHBLK_EV_ABANDONED, &hdr);
+	int err;
+
+	if (!msg)
+		return;
+	err = nla_put(msg, MESHBLK_A_VOLUME_UUID, UUID_SIZE, &m->volume);
+	nest = nla_nest_start(msg, MESHBLK_A_MEMBER);
+	if (!nest || nla_put(msg, MESHBLK_M_EXTENT_UUID, UUID_SIZE, &m->conf.uuid) ||
+	    nla_put(msg, MESHBLK_M_DRIVE_UUID, UUID_SIZE, &m->conf.drive) ||
+	    nla_put_u32(msg, MESHBLK_M_ABANDONED, left))
+		err = -EMSGSIZE;
+	else
+		nla_nest_end(msg, nest);
+	mesh_event_send(msg, hdr, err);
+}
+
+void mesh_event_target(u32 id, const char *state, int err, const char *reason)
+{
+	void *hdr;
+	struct sk_buff *msg = mesh_event_new(MESHBLK_EV_TARGET_STATE, &hdr);
+
+	if (!msg)
+		return;
+	mesh_event_send(msg, hdr,
+			nla_put_u32(msg, MESHBLK_A_TARGET_ID, id) ?:
+			nla_put_string(msg, MESHBLK_A_STATE, state) ?:
+			nla_put_s32(msg, MESHBLK_A_ERROR, err) ?:
+			nla_put_string(msg, MESHBLK_A_REASON, reason));
+}
+
+/* Return: the port of the witness, 0: there is none. Any context. */
+u32 mesh_nl_witness(void)
+{
+	return atomic_read(&witness);
+}
+
+/* Whether there is none, and was none for a while. */
+bool mesh_nl_witness_away(void)
+{
+	return !mesh_nl_witness() && time_after(jiffies, READ_ONCE(witness_left) + WITNESS_AWAY);
+}
+
+/*
+ * The newest witness counts: a meshd that died without a trace must not stand in its way. Return:
+ * true if @port was not the witness before.
+ */
+bool mesh_nl_witness_begin(u32 port)
+{
+	return (u32)atomic_xchg(&witness, port) != port;
+}
+
+/* The socket with @port is closed. Return: true if that was the witness's, and none has come. */
+bool mesh_nl_witness_end(u32 port)
+{
+	if (port != mesh_nl_witness())
+		return false;
+	WRITE_ONCE(witness_left, jiffies);
+	return atomic_cmpxchg(&witness, port, 0) == port;
+}
+
+/* The module is loaded: a meshd that runs has a moment to become the witness. */
+void mesh_nl_witness_none(void)
+{
+	witness_left = jiffies;
+}
+
+/* Request the witness to note @roster; NULL: the noted one. The next request makes a loss good. */
+void mesh_nl_roster_note(const uuid_t *volume, u32 place, const void *roster)
+{
+	u32 port = mesh_nl_witness();
+	struct sk_buff *msg;
+	void *hdr;
+
+	msg = port ? genlmsg_new(NLMSG_GOODSIZE, GFP_NOIO) : NULL;
+	if (!msg)
+		return;
+	hdr = genlmsg_put(msg, port, 0, &mesh_nl_family, 0, MESHBLK_CMD_ROSTER_NOTE);
+	if (!hdr || nla_put(msg, MESHBLK_A_VOLUME_UUID, UUID_SIZE, volume) ||
+	    nla_put_u32(msg, MESHBLK_A_PLACE, place) ||
+	    (roster && nla_put(msg, MESHBLK_A_ROSTER, MESHBLK_ROSTER_BYTES, roster))) {
+		nlmsg_free(msg);
+		return;
+	}
+	genlmsg_end(msg, hdr);
+	genlmsg_unicast(&init_net, msg, port);	/* one that is gone: nl_witness_released() */
+}

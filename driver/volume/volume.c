@@ -1,0 +1,452 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Volumes: how one is attached, given another layout, and taken away. A volume is
+ * there from its first layout on; its disk appears when all members have been up
+ * at once.
+ */
+#define pr_fmt(fmt) "meshblk: " fmt
+#include <linux/module.h>
+#include <linux/netlink.h>
+#include <linux/slab.h>
+
+#include "driver/block/request.h"
+#include "driver/netlink/events.h"
+#include "driver/volume/volume.h"
+#include "driver/work.h"
+
+/*
+ * A detach gives I/O in flight this long to end by itself, then kicks the members
+ * that have it, and those that still have some again and again.
+ */
+#define MESH_GRACE_MS	300
+#define MESH_KICK_MS	500
+
+/*
+ * A forced detach returns after this long: I/O to a target ends well within it,
+ * so what is left is a local device's. Targets are given this long to close the
+ * extents, so that a detach takes less than a second in all; what takes longer
+ * goes on in the background.
+ */
+#define MESH_FORCE_MS	5000
+#define MESH_CLOSE_MS	300
+
+/* MB/s of each member that background work has beside requests, unless it is set. */
+#define MESH_SYNC_MIN	100
+
+static void mesh_volume_free_work(struct work_struct *work)
+{
+	struct mesh_volume *vol = container_of(work, struct mesh_volume, free_work);
+
+	cancel_work_sync(&vol->state_work);
+	cancel_delayed_work_sync(&vol->retry_work);
+	destroy_workqueue(vol->wq);
+	mesh_plan_pools_exit(vol);
+	mesh_volume_free_index(vol);
+	kfree(vol);
+	module_put(THIS_MODULE);
+}
+
+/*
+ * The one setter of a volume's state, and of why it is not attached or a member refused, which goes
+ * with it; 0 and NULL: all is well.
+ */
+static void mesh_volume_set_why(struct mesh_volume *vol, enum mesh_volume_state state, int err,
+				const char *reason)
+{
+	struct mesh_layout *l = rcu_dereference_protected(vol->layout,
+							  lockdep_is_held(&vol->lock));
+
+	mutex_lock(&vol->event_lock);
+	vol->err = err;
+	vol->reason = reason;
+	if (vol->state != state && !WARN_ON_ONCE(!mesh_volume_may(vol->state, state))) {
+		WRITE_ONCE(vol->state, state);
+		mesh_event_volume(vol, state, l ? l->epoch : 0);
+	}
+	mutex_unlock(&vol->event_lock);
+}
+
+/* Set whether readers may use vol->disk. */
+static void mesh_volume_set_live(struct mesh_volume *vol, bool live)
+{
+	lockdep_assert_held(&vol->lock);
+	mutex_lock(&vol->event_lock);
+	vol->live = live;
+	mutex_unlock(&vol->event_lock);
+}
+
+static void mesh_volume_set_state(struct mesh_volume *vol, enum mesh_volume_state state)
+{
+	mesh_volume_set_why(vol, state, 0, NULL);
+}
+
+/* All members are up for the first time; called and returns with vol->lock held. */
+static void mesh_volume_attach(struct mesh_volume *vol)
+{
+	int err = mesh_disk_alloc(vol);
+
+	if (err) {
+		mesh_volume_set_why(vol, vol->state, err, "no disk could be made");
+		return;
+	}
+	mutex_unlock(&vol->lock);
+	err = mesh_disk_add(vol);
+	mutex_lock(&vol->lock);
+	if (err) {
+		mesh_volume_set_why(vol, vol->state, err, "the disk could not be added");
+		mesh_disk_free(vol);
+		return;
+	}
+	mesh_volume_set_live(vol, true);
+	mesh_sysfs_add(vol);
+}
+
+static void mesh_volume_state_work(struct work_struct *work)
+{
+	struct mesh_volume *vol = container_of(work, struct mesh_volume, state_work);
+	enum mesh_volume_state want;
+	bool announce = false;
+	unsigned int down, lost;
+	struct mesh_layout *l;
+	const char *unfit, *why;
+
+	mutex_lock(&vol->lock);
+	l = rcu_dereference_protected(vol->layout, lockdep_is_held(&vol->lock));
+	if (!l || vol->state == MESH_VOLUME_REMOVING)
+		goto unlock;
+	unfit = mesh_layout_refit(l, vol->conf.lba);
+	/* before the states: a group that serves by then has no reason any more */
+	why = mesh_groups_why(l);
+	mesh_layout_states(l, &down, &lost);
+	want = mesh_volume_wants(vol->state, down, lost);
+	why = unfit ?: want == MESH_VOLUME_ACTIVE ? NULL : why;
+	if (vol->state == MESH_VOLUME_OPENING && want == MESH_VOLUME_ACTIVE) {
+		mesh_volume_attach(vol);
+		if (!vol->live || vol->state == MESH_VOLUME_REMOVING)
+			goto unlock;
+	}
+	/* Until it is active udev does not read the disk: the event follows the state. */
+	announce = vol->live && want == MESH_VOLUME_ACTIVE && vol->state != want;
+	mesh_volume_set_why(vol, want, unfit ? -EINVAL : 0, why);
+unlock:
+	mutex_unlock(&vol->lock);
+	/* The removal of the disk waits for this work. */
+	if (announce)
+		mesh_disk_announce(vol);
+}
+
+/*
+ * The end of a volume. What was requeued fails at once, what is in flight ends by
+ * itself or, when its member does not answer, because that is kicked. Only then is
+ * anything waited for that itself waits for requests: a partition scan, pages
+ * under writeback, the file system's own shutdown. The members are closed by the
+ * layout, in the background.
+ */
+static void mesh_volume_remove_work(struct work_struct *work)
+{
+	struct mesh_volume *vol = container_of(work, struct mesh_volume, remove_work);
+	unsigned int ms = MESH_GRACE_MS;
+	bool live;
+
+	mutex_lock(&vol->lock);
+	mesh_layout_swap(vol, NULL);
+	mutex_unlock(&vol->lock);
+	for (; !wait_for_completion_timeout(&vol->drained, msecs_to_jiffies(ms)); ms = MESH_KICK_MS)
+		mesh_layout_kick(vol);
+	cancel_work_sync(&vol->state_work);	/* an attach, whose reads have failed */
+	mesh_disk_kill(vol);
+	mutex_lock(&vol->lock);
+	live = vol->live;
+	if (live)
+		mesh_sysfs_remove(vol);
+	mesh_volume_set_live(vol, false);
+	mutex_unlock(&vol->lock);
+	/* No lock: only this work still uses the disk. */
+	if (live)
+		mesh_disk_remove(vol);
+	mesh_volume_free_index(vol);
+	mesh_volume_unregister(vol);
+	complete_all(&vol->removed);
+	mesh_volume_put(vol);
+}
+
+static int mesh_volume_init(struct mesh_volume *vol)
+{
+	int err = mesh_volume_take_index(vol);
+
+	if (err)
+		return err;
+	err = mesh_plan_pools(vol);
+	if (err)
+		goto free_index;
+	vol->wq = alloc_workqueue("mesh%d", WQ_MEM_RECLAIM | WQ_UNBOUND | WQ_HIGHPRI, 1,
+				  vol->index);
+	if (!vol->wq) {
+		err = -ENOMEM;
+		goto exit_pools;
+	}
+	return 0;
+exit_pools:
+	mesh_plan_pools_exit(vol);
+free_index:
+	mesh_volume_free_index(vol);
+	return err;
+}
+
+static struct mesh_volume *mesh_volume_alloc(const struct mesh_volume_conf *conf)
+{
+	struct mesh_volume *vol;
+	int err;
+
+	if (!try_module_get(THIS_MODULE))
+		return ERR_PTR(-ENODEV);
+	vol = kzalloc(sizeof(*vol), GFP_KERNEL);
+	err = vol ? mesh_volume_init(vol) : -ENOMEM;
+	if (err) {
+		kfree(vol);
+		module_put(THIS_MODULE);
+		return ERR_PTR(err);
+	}
+	vol->conf = *conf;
+	vol->timeout = msecs_to_jiffies(conf->timeout_ms ?: MESH_TIMEOUT_MS);
+	vol->sync_min = MESH_SYNC_MIN;
+	mutex_init(&vol->lock);
+	mutex_init(&vol->event_lock);
+	kref_init(&vol->ref);
+	mutex_init(&vol->layouts_lock);
+	INIT_LIST_HEAD(&vol->layouts);
+	atomic_set(&vol->draining, 1);
+	atomic_set(&vol->closing, 1);
+	init_completion(&vol->drained);
+	init_completion(&vol->closed);
+	init_completion(&vol->removed);
+	INIT_WORK(&vol->state_work, mesh_volume_state_work);
+	INIT_WORK(&vol->remove_work, mesh_volume_remove_work);
+	INIT_WORK(&vol->free_work, mesh_volume_free_work);
+	mesh_req_init_volume(vol);
+	return vol;
+}
+
+/* The volume, made when it is not there; with a reference. */
+static struct mesh_volume *mesh_volume_want(const struct mesh_volume_conf *conf)
+{
+	struct mesh_volume *vol = mesh_volume_find(&conf->uuid), *new;
+
+	if (vol)
+		return vol;
+	new = mesh_volume_alloc(conf);
+	if (IS_ERR(new))
+		return new;
+	vol = mesh_volume_register(new);
+	if (vol != new)
+		mesh_volume_put(new);
+	return vol;
+}
+
+/* These are as it was attached first. Return: whether the message names no other. */
+static bool mesh_volume_same_access(const struct mesh_volume *vol,
+				    const struct mesh_volume_conf *conf,
+				    struct netlink_ext_ack *extack)
+{
+	if (conf->lba == vol->conf.lba && conf->ro == vol->conf.ro)
+		return true;
+	if (conf->lba != vol->conf.lba)
+		NL_SET_ERR_MSG(extack, "the block size changes with a detach only");
+	else if (conf->ro)
+		NL_SET_ERR_MSG(extack,
+			       "the volume is attached for writing, or tries to be; detach it first");
+	else
+		NL_SET_ERR_MSG(extack, "the volume is attached for reading; detach it first");
+	return false;
+}
+
+/* Why the volume cannot take this layout, into @extack; 0, or a negative errno. */
+static int mesh_volume_fits(struct mesh_volume *vol, const struct mesh_volume_conf *conf,
+			    struct mesh_layout *new, struct mesh_layout *old,
+			    struct netlink_ext_ack *extack)
+{
+	const char *why;
+
+	if (old && new->epoch < old->epoch) {
+		NL_SET_ERR_MSG(extack, "the epoch goes back");
+		return -ESTALE;
+	}
+	why = mesh_disk_unfit(vol, new->prot) ?: mesh_layout_unfit(new, conf->lba);
+	if (!why)
+		return 0;
+	extack->_msg = why;
+	return -EINVAL;
+}
+
+static void mesh_volume_rename(struct mesh_volume *vol, const struct mesh_volume_conf *conf)
+{
+	if (!conf->name[0] || !strcmp(conf->name, vol->conf.name))
+		return;
+	mutex_lock(&vol->event_lock);
+	strscpy(vol->conf.name, conf->name, sizeof(vol->conf.name));
+	mutex_unlock(&vol->event_lock);
+	if (vol->live)
+		mesh_disk_announce(vol);
+}
+
+static void mesh_volume_replace(struct mesh_volume *vol, struct mesh_layout *new)
+{
+	mesh_layout_swap(vol, new);
+	mesh_groups_taken(new);
+	if (vol->disk)
+		set_capacity_and_notify(vol->disk, new->prot->size >> SECTOR_SHIFT);
+	if (vol->live)
+		mesh_sysfs_members(vol, new->nr);
+	mesh_volume_changed(vol);
+}
+
+/* With vol->lock held. *@new is set to NULL when it has become the layout in use. */
+static int mesh_volume_take(struct mesh_volume *vol, const struct mesh_volume_conf *conf,
+			    struct mesh_layout **new, struct netlink_ext_ack *extack)
+{
+	struct mesh_layout *old = rcu_dereference_protected(vol->layout,
+							    lockdep_is_held(&vol->lock));
+	int err;
+
+	if (vol->state == MESH_VOLUME_REMOVING || READ_ONCE(vol->dying)) {
+		NL_SET_ERR_MSG(extack, "the volume is being removed");
+		return -EBUSY;
+	}
+	err = mesh_volume_fits(vol, conf, *new, old, extack);
+	if (err)
+		return err;
+	if (!old || old->epoch != (*new)->epoch) {
+		mesh_volume_replace(vol, *new);
+		*new = NULL;
+	} else if (mesh_layout_same(old, *new)) {
+		mesh_order_refused(old);	/* a label that was behind may have it by now */
+	} else {
+		NL_SET_ERR_MSG(extack, "this epoch is in use with another layout");
+		return -ESTALE;
+	}
+	mesh_volume_rename(vol, conf);
+	if (conf->timeout_ms)
+		mesh_disk_set_timeout(vol, conf->timeout_ms);
+	return 0;
+}
+
+/*
+ * Attach a volume, or give it another layout. @prot: checked; taken over, whatever is returned.
+ * @members: as many as @prot has. @fresh: a bit for each of its segments, taken over likewise.
+ * Sleeps, but neither for targets nor for devices: the disk appears when its members are up.
+ * Members are opened, and those that are not wanted after all closed, without a lock. Return: 0,
+ * also for what is there already; or a negative errno.
+ */
+int mesh_volume_set(const struct mesh_volume_conf *conf, u64 epoch, struct prot_layout *prot,
+		    const struct mesh_member_conf *members, const struct mesh_group_conf *groups,
+		    unsigned long *fresh, struct netlink_ext_ack *extack)
+{
+	struct mesh_volume *vol = mesh_volume_want(conf);
+	struct mesh_layout *new;
+	int err = IS_ERR(vol) ? PTR_ERR(vol) : 0;
+
+	if (!err && !mesh_volume_same_access(vol, conf, extack)) {
+		mesh_volume_put(vol);
+		err = -EINVAL;
+	}
+	if (err) {
+		kvfree(fresh);
+		kvfree(prot);
+		return err;
+	}
+	err = -ENOMEM;
+	new = mesh_layout_alloc(vol, epoch, prot->nr_members);
+	if (new) {
+		new->prot = prot;
+		new->fresh = fresh;
+		err = mesh_layout_open(new, members, groups, extack);
+	} else {
+		kvfree(fresh);
+		kvfree(prot);
+	}
+	mutex_lock(&vol->lock);	/* nothing waits for I/O or a target under it */
+	if (!err)
+		err = mesh_volume_take(vol, conf, &new, extack);
+	if (err && !rcu_access_pointer(vol->layout) && vol->state == MESH_VOLUME_OPENING) {
+		/* its first layout failed: the volume never existed */
+		mesh_volume_set_state(vol, MESH_VOLUME_REMOVING);
+		mesh_volume_unregister(vol);
+		mesh_volume_put(vol);
+	}
+	mutex_unlock(&vol->lock);
+	if (new)
+		mesh_layout_drop(new);
+	mesh_volume_put(vol);
+	return err;
+}
+
+/* Let the removal begin. Return: 0, or -EBUSY with @extack set. */
+static int mesh_volume_retire(struct mesh_volume *vol, bool force,
+			      struct netlink_ext_ack *extack)
+{
+	int err = 0;
+
+	/*
+	 * Before any lock: what was requeued may keep a lock's holder waiting, and
+	 * all of it ends when it is woken now.
+	 */
+	if (force) {
+		WRITE_ONCE(vol->forced, true);
+		WRITE_ONCE(vol->dying, true);
+		mesh_retry_wake(vol);
+	}
+	mutex_lock(&vol->lock);
+	if (vol->state == MESH_VOLUME_REMOVING) {
+		NL_SET_ERR_MSG(extack, "the volume is being removed");
+		err = -EBUSY;
+	} else if (!force && mesh_disk_claim(vol)) {
+		NL_SET_ERR_MSG(extack, "the volume is open; unmount it, or use force");
+		err = -EBUSY;
+	} else {
+		mesh_volume_set_state(vol, MESH_VOLUME_REMOVING);
+		queue_work(mesh_wq, &vol->remove_work);
+	}
+	mutex_unlock(&vol->lock);
+	return err;
+}
+
+/* Wait until the disk has gone and, unless that was forced, the members are closed. */
+static int mesh_volume_await(struct mesh_volume *vol, bool force, struct netlink_ext_ack *extack)
+{
+	long left = force ? msecs_to_jiffies(MESH_FORCE_MS) :
+			    min(vol->timeout, msecs_to_jiffies(MESH_TIMEOUT_MS)) + 10 * HZ;
+
+	left = wait_for_completion_killable_timeout(&vol->removed, left);
+	if (left <= 0) {
+		if (!left)
+			NL_SET_ERR_MSG(extack, "I/O of a member does not end; removal goes on");
+		return left ?: -ETIMEDOUT;
+	}
+	if (force)
+		left = msecs_to_jiffies(MESH_CLOSE_MS);
+	left = wait_for_completion_killable_timeout(&vol->closed, left);
+	if (force || left > 0)
+		return 0;
+	if (!left)
+		NL_SET_ERR_MSG(extack, "a target does not close an extent; that goes on");
+	return left ?: -ETIMEDOUT;
+}
+
+/*
+ * Take a volume away. @force: also when it is open; its openers get errors. Sleeps until the disk
+ * has gone and the members are closed; forced, until the disk has gone. Return: 0, -ENOENT,
+ * -EBUSY, or -ETIMEDOUT: I/O of a member does not end; the removal goes on by itself.
+ */
+int mesh_volume_del(const uuid_t *uuid, bool force, struct netlink_ext_ack *extack)
+{
+	struct mesh_volume *vol = mesh_volume_find(uuid);
+	int err;
+
+	if (!vol) {
+		NL_SET_ERR_MSG(extack, "no such volume");
+		return -ENOENT;
+	}
+	err = mesh_volume_retire(vol, force, extack) ?: mesh_volume_await(vol, force, extack);
+	mesh_volume_put(vol);
+	return err;
+}

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Volumes and their layouts.
+ *
+ *   volume.c      attach, replace, detach, states
+ *   registry.c    volumes by UUID, references, pins of layouts
+ *   layout.c      a layout: members and policy; pinned, swapped, freed
+ *   open_order.c  members that another host has: give back, try again
+ *   disk.c        gendisk, tag set, limits
+ *   sysfs.c       what users see
+ *
+ * Requests: block/request.h. From a message to mesh_volume_conf: netlink/volume.c.
+ *
+ * Locks: inside vol->lock there may be one of mesh_volumes_lock, member->lock,
+ * vol->event_lock and vol->layouts_lock; these, mesh_members_lock and
+ * vol->retry_lock have none inside them but member->lock, which may have
+ * vol->retry_lock. Members are opened and closed under none of them, and a
+ * reader (netlink, sysfs) takes mesh_volumes_lock and vol->event_lock alone, under
+ * which no code waits for I/O or a target. No request in flight takes any of them
+ * unless it was requeued.
+ */
+#ifndef DRIVER_VOLUME_H
+#define DRIVER_VOLUME_H
+
+#include <linux/blk-mq.h>
+#include <linux/completion.h>
+#include <linux/kobject.h>
+#include <linux/kref.h>
+#include <linux/mempool.h>
+#include <linux/percpu-refcount.h>
+
+#include "driver/group/group.h"
+#include "driver/member/member.h"
+#include "protect/layout/prot.h"
+
+/*
+ * Kernels that clear every local variable would clear hundreds of bytes for each request where
+ * all that is read is written first.
+ */
+#if __has_attribute(__uninitialized__)
+#define __mesh_uninit	__attribute__((__uninitialized__))
+#else
+#define __mesh_uninit
+#endif
+
+#define MESH_DEPTH_DEFAULT	128
+#define MESH_DEPTH_MAX		1024
+#define MESH_TIMEOUT_MS		60000
+#define MESH_TIMEOUT_MS_MIN	1000
+#define MESH_TIMEOUT_MS_MAX	3600000
+#define MESH_SEGMENTS		128	/* max_segments of a disk */
+/* max_segment_size: what a bounce buffer behind a DMA API can map in one piece. */
+#define MESH_SEGMENT_BYTES	((unsigned int)SZ_128K)
+
+/* Members of a layout that another host has; open_order.c's own. */
+struct mesh_order {
+	struct delayed_work	work;		/* handles them */
+	/* jiffies when they are tried again, while @waiting */
+	unsigned long		retry_at;
+	unsigned int		tries;		/* so far */
+	bool			waiting;	/* for @retry_at */
+	/* all members are given back for that time; @work's own */
+	bool			released;
+};
+
+/* One epoch of a volume. */
+struct mesh_layout {
+	/* a pin for each request in flight, one for being the current one */
+	struct percpu_ref	ref;
+	struct mesh_volume	*vol;		/* a counted reference */
+	u64			epoch;		/* of the message */
+	struct prot_layout	*prot;		/* the policy's view */
+	struct work_struct	free_work;	/* does what the release of @ref must not */
+	struct list_head	node;	/* in vol->layouts while its requests have not all ended */
+	struct mesh_order	order;		/* members that are refused */
+	/* by the index of a group's first place; NULL: no redundancy, or no group begins there */
+	struct mesh_group	**groups;
+	/* segments whose groups were never attached, a bit each; taken over */
+	unsigned long		*fresh;
+	u32			nr;		/* entries of @member_slots */
+	struct mesh_member_slot {
+		struct mesh_member	*member;
+		struct mesh_member_link	link;
+		struct mesh_layout	*layout;
+		u64			size;	/* bytes that it must have */
+		bool			grouped;	/* a group decides what its loss means */
+		bool			opens;		/* this layout waits until it is open */
+	} member_slots[];			/* the members, in the message's order */
+};
+
+/* What a message says of a volume beside its layout. */
+struct mesh_volume_conf {
+	uuid_t	uuid;				/* key */
+	char	name[MESHBLK_NAME_MAX + 1];	/* human-readable; empty: keep */
+	u32	lba;				/* 512 or 4096 */
+	bool	ro;				/* read-only */
+	u32	depth;				/* requests per hardware queue, 0: default */
+	u32	timeout_ms;			/* io_timeout, 0: default or keep */
+};
+
+/* A volume and its disk. */
+struct mesh_volume {
+	/* current; RCU, written under @lock; NULL when removed */
+	struct mesh_layout __rcu *layout;
+	unsigned long		timeout;	/* io_timeout in jiffies; READ_ONCE */
+	/* of @set's hardware queues, those for requests that are polled: the last ones */
+	u32			polled_queues;
+	u32			sync_min, sync_max;	/* MB/s, 0: any; READ_ONCE; group/pace.c */
+	/* being removed: requests end at once, opens of the disk fail; set once */
+	bool			dying;
+	/* ... without force: groups finish what they have begun; set before @dying */
+	bool			orderly;
+	bool			forced;		/* they do not; set before @dying */
+	mempool_t		mios;		/* reserve for requests that are split */
+	mempool_t		sgs;		/* reserve for long scatterlists */
+	mempool_t		parts;		/* reserve for what requests have in groups */
+
+	/* guards @retry; any context */
+	spinlock_t		retry_lock ____cacheline_aligned_in_smp;
+	struct list_head	retry;		/* requests that wait to be tried again */
+	bool			woken;		/* all of them are to be tried now */
+	struct delayed_work	retry_work;	/* tries them */
+	struct llist_head	ready;		/* requests to go on with from @ready_work */
+	/* goes on with what must not run in a hard interrupt */
+	struct work_struct	ready_work;
+	struct workqueue_struct	*wq;		/* for @retry_work alone */
+
+	struct mutex		lock;		/* attach, replace, detach; guards what follows */
+	struct mesh_volume_conf	conf;		/* as set; name is written under @event_lock too */
+	enum mesh_volume_state	state;	/* written under @event_lock too, read with READ_ONCE() */
+	/* for readers: guards @state, conf.name, @err, @reason, @live; orders states and events */
+	struct mutex		event_lock;
+	/* why it is not attached, or a member is refused; written under @event_lock too */
+	int			err;
+	/* the same, human-readable, a static string; likewise */
+	const char		*reason;
+	struct gendisk		*disk;		/* once its members were up */
+	/* @disk is there to be seen; written under @event_lock too */
+	bool			live;
+	struct blk_mq_tag_set	set;		/* its tag set */
+	int			index;		/* N of meshN */
+	struct kobject		*kobj;		/* /sys/block/meshN/mesh */
+	struct kobject		*members_dir, *counters_dir;	/* below it */
+	struct kobject		**members;	/* one directory for each member */
+	u32			nr_members;	/* of those */
+	struct work_struct	state_work;	/* sets @state by the members', attaches */
+	struct kref		ref;		/* registry, layouts, disk */
+	struct list_head	node;		/* in the registry, under mesh_volumes_lock */
+	struct mutex		layouts_lock;	/* guards @layouts; taken alone or inside @lock */
+	struct list_head	layouts;	/* that have requests in flight, or may get some */
+	atomic_t		draining;	/* those, and one until the volume is removed */
+	/* layouts whose members are not closed, and one as above */
+	atomic_t		closing;
+	struct completion	drained;	/* @draining came to 0 */
+	struct completion	closed;		/* @closing came to 0 */
+	struct completion	removed;	/* the disk has gone */
+	struct work_struct	remove_work;	/* takes it away */
+	struct work_struct	free_work;	/* last of all */
+};
+
+/* layout.c */
+struct mesh_layout *mesh_layout_alloc(struct mesh_volume *vol, u64 epoch, u32 members);
+int mesh_layout_open(struct mesh_layout *l, const struct mesh_member_conf *confs,
+		     const struct mesh_group_conf *groups, struct netlink_ext_ack *extack);
+void mesh_layout_discard(struct mesh_layout *l);
+void mesh_layout_drop(struct mesh_layout *l);
+const char *mesh_layout_unfit(struct mesh_layout *l, u32 lba);
+const char *mesh_layout_refit(struct mesh_layout *l, u32 lba);
+bool mesh_layout_same(const struct mesh_layout *a, const struct mesh_layout *b);
+void mesh_layout_states(struct mesh_layout *l, unsigned int *down, unsigned int *lost);
+void mesh_layout_swap(struct mesh_volume *vol, struct mesh_layout *new);
+void mesh_layout_kick(struct mesh_volume *vol);
+
+static inline void mesh_layout_unpin(struct mesh_layout *l)
+{
+	percpu_ref_put(&l->ref);
+}
+
+/* open_order.c */
+void mesh_order_init(struct mesh_order *o);
+void mesh_order_refused(struct mesh_layout *l);
+void mesh_order_end(struct mesh_layout *l);
+
+/* disk.c */
+int mesh_disk_alloc(struct mesh_volume *vol);
+int mesh_disk_add(struct mesh_volume *vol);
+int mesh_disk_claim(struct mesh_volume *vol);
+void mesh_disk_kill(struct mesh_volume *vol);
+void mesh_disk_remove(struct mesh_volume *vol);
+void mesh_disk_free(struct mesh_volume *vol);
+void mesh_disk_announce(struct mesh_volume *vol);
+void mesh_disk_set_timeout(struct mesh_volume *vol, u32 ms);
+const char *mesh_disk_unfit(struct mesh_volume *vol, const struct prot_layout *prot);
+
+/* volume.c */
+int mesh_volume_set(const struct mesh_volume_conf *conf, u64 epoch, struct prot_layout *prot,
+		    const struct mesh_member_conf *members, const struct mesh_group_conf *groups,
+		    unsigned long *fresh, struct netlink_ext_ack *extack);
+int mesh_volume_del(const uuid_t *uuid, bool force, struct netlink_ext_ack *extack);
+
+/* registry.c */
+int mesh_volume_take_index(struct mesh_volume *vol);
+void mesh_volume_free_index(struct mesh_volume *vol);
+struct mesh_volume *mesh_volume_find(const uuid_t *uuid);
+struct mesh_volume *mesh_volume_next(unsigned int skip);
+struct mesh_volume *mesh_volume_register(struct mesh_volume *new);
+void mesh_volume_unregister(struct mesh_volume *vol);
+void mesh_volume_get(struct mesh_volume *vol);
+void mesh_volume_put(struct mesh_volume *vol);
+void mesh_volume_changed(struct mesh_volume *vol);
+struct mesh_layout *mesh_layout_pin(struct mesh_volume *vol);
+void mesh_volumes_exit(void);
+
+/* sysfs.c */
+void mesh_sysfs_add(struct mesh_volume *vol);
+void mesh_sysfs_members(struct mesh_volume *vol, u32 nr);
+void mesh_sysfs_remove(struct mesh_volume *vol);
+
+#endif

@@ -64,6 +64,7 @@ static const char *kernel_path = "/dev/test";	/* where that has it from */
 static bool rig_opens;		/* extents of it are open there */
 static bool rig_extent;		/* ... and it has orders to have one */
 static int rig_hangs;		/* times that commands to it are not back when it is to be given up */
+static int rig_closing;		/* times that the kernel has given it up, but not closed its device */
 static bool rig_silent;
 static int pushes;			/* tables that it was given ... */
 static u32 ready;			/* ... and extents that the last one lets be opened */
@@ -156,8 +157,15 @@ int meshtgt_extents_set(struct mesh *m, const struct meshtgt_drive *t)
 int meshtgt_drive_del(struct mesh *m, const struct muuid *uuid, bool force)
 {
 	(void)m, (void)uuid;
+	if (!kernel_state && !rig_closing)
+		return -ENOENT;
 	if (rig_opens && !force)
 		return -EBUSY;
+	if (rig_closing) {
+		kernel_state = NULL;
+		rig_closing--;
+		return -EBUSY;
+	}
 	kernel_state = rig_hangs ? "gone" : NULL;
 	if (!rig_hangs)
 		return 0;

@@ -194,6 +194,11 @@ static void test_hangs(void)
 		CU_ASSERT_STRING_EQUAL(kernel_state, i == 1 ? "up" : "gone");
 		CU_ASSERT_STRING_EQUAL(rig_state(), i == 1 ? "up" : "down");
 	}
+	/* The kernel lists it no more, but closes its device still: it has not gone before that is over. */
+	rig_begin(LABEL_READY);
+	rig_closing = 5;
+	CU_ASSERT_EQUAL(unexport_with(true, true, false), 0);
+	CU_ASSERT(!listed() && !kernel_state && !rig_closing);
 	/* It ends with meshd. */
 	rig_begin(LABEL_READY);
 	rig_hangs = 5;

@@ -222,9 +222,14 @@ int tdrive_unserve(struct tdrive *d, bool force)
 	case KERNEL_SILENT:
 		err = -EIO;
 		break;
+	case KERNEL_HAS_NOT:
+		/* Its device may be being closed still: the target waits for that. */
+		err = meshtgt_drive_del(m, &d->uuid, force);
+		if (err == -ENOENT)
+			err = 0;
+		break;
 	case KERNEL_OTHER:
 		/* This drive must not end what is served from another device. */
-	case KERNEL_HAS_NOT:
 		break;
 	}
 	if (err)

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The end of a group by a detach: all that was acknowledged is in place on all members in sync, and
- * a last roster says so. Only such a group is attached for reading, since that recovers nothing.
+ * The end of a group by a detach: all acknowledged data is in place on all members in sync, and a
+ * last roster says so. Only such a group is attached for reading, because such an attach recovers
+ * nothing.
  *
  *   no request comes any more -> regions are in sync, all other background work ends
  *                             -> no intent bit is set, no record would be replayed
  *                             -> the engine is quiet -> roster CLEAN
  *
- * Where that takes too long, or members fail, the next attach for writing recovers as ever. Bits
- * that are left alone do not make it unclean: copies are the same below them.
+ * If the end takes too long, or members fail, the next attach for writing recovers as ever. Intent
+ * bits that stay set do not make the group unclean: copies are the same below the bits.
  */
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/delay.h>
@@ -17,31 +18,31 @@
 #include "driver/trace.h"
 #include "driver/volume/volume.h"
 
-#define CLEAN_WAIT	(8 * HZ)	/* within what mesh_volume_await() waits */
+#define CLEAN_WAIT	(8 * HZ)	/* within the wait of mesh_volume_await() */
 #define CLEAN_POLL_MS	10
 #define CLEAN_NOTED	(2 * HZ)
 
-/* Whether nothing is left to be done for what was acknowledged; with the engine owned. */
+/* True: no acknowledged data is left to be put in place; with the engine owned. */
 static bool clean_quiet(struct mesh_group *g)
 {
 	return !g->flying && list_empty(&g->waiting) && list_empty(&g->active) &&
 	       llist_empty(&g->inbox) && prot_group_quiet(g->engine);
 }
 
-/* Return: NULL, or why it will not be clean, however long it is waited for. */
+/* Return: NULL, or the reason why the group will not be clean, however long the wait. */
 static const char *clean_unfit(struct mesh_group *g)
 {
 	const struct prot_group *e = g->engine;
 
 	if (g->state != MESH_GROUP_ACTIVE)
 		return "it does not serve";
-	/* a rebuild goes through the same regions, and has no end that could be waited for */
+	/* a rebuild goes through the same regions, and has no end in time */
 	return e->unsynced && (e->joining || e->sync.stalled) ? "copies may differ" : NULL;
 }
 
 /*
- * Return: what has to end first; or NULL, and @why is NULL if nothing is left to be done, else why
- * it will not be clean.
+ * Return: the work that has to end first, or NULL. After NULL, @why is NULL if nothing is left to
+ * be done, else the reason why the group will not be clean.
  */
 static const char *clean_left(struct mesh_group *g, const char **why)
 {
@@ -54,21 +55,21 @@ static const char *clean_left(struct mesh_group *g, const char **why)
 	if (*why)
 		goto out;
 	prot_group_hurry(e);
-	/* nothing is begun late, so that the roster still has its time */
+	/* late clears are not begun, so the roster still has time to be written */
 	settled = time_after_eq(jiffies, g->clean_by - CLEAN_NOTED) || prot_group_settle(e);
 	if (e->unsynced || e->repairs)
 		left = "copies may differ";
-	else if (!clean_quiet(g) || e->failed)	/* one that has failed is out soon */
+	else if (!clean_quiet(g) || e->failed)	/* a failed member is out soon */
 		left = "writes in flight do not end";
 	else if (!settled)
 		left = "intent bits are still to be cleared";
-	mesh_group_pace(g);	/* who has nothing to resynchronise begins nothing, at once */
+	mesh_group_pace(g); /* without regions to resynchronise, background work stops at once */
 out:
 	mesh_group_release(g);
 	return left;
 }
 
-/* Wait until it is quiet. Return: NULL, or why it is not. */
+/* Wait until the group is quiet. Return: NULL, or the reason why the group is not quiet. */
 static const char *clean_wait(struct mesh_group *g)
 {
 	const char *left, *why;
@@ -84,14 +85,14 @@ static const char *clean_wait(struct mesh_group *g)
 	return left;
 }
 
-/* With group->lock. Return: NULL, or why the roster is not written. */
+/* With group->lock. Return: NULL, or the reason why the roster is not written. */
 static const char *clean_roster(struct mesh_group *g)
 {
 	unsigned long until = min_t(unsigned long, g->clean_by, jiffies + CLEAN_NOTED);
 	const char *left, *why;
 	u64 broken, good;
 
-	/* once more: an attach after a stop may have come before the lock */
+	/* once more: an attach after a stop may have come before the lock was taken */
 	left = clean_left(g, &why);
 	if (left || why)
 		return left ?: why;
@@ -101,7 +102,10 @@ static const char *clean_roster(struct mesh_group *g)
 	trace_mesh_group_roster(g, &g->ms.pend, good, !(g->ms.pend.in_sync & ~good));
 	if (!prot_membership_written(&g->ms, good))
 		return "a member does not take its roster";
-	/* else the next attach without a member takes it for one that this host knows nothing of */
+	/*
+	 * without this note, the next attach that lacks a member takes the roster for one unknown
+	 * to this host
+	 */
 	if (g->ms.cur.flags & PROT_ROSTER_WITNESS)
 		mesh_group_noted(g, &g->ms.cur, time_before(jiffies, until) ? until - jiffies : 0);
 	return NULL;
@@ -112,7 +116,7 @@ static bool clean_may(const struct mesh_group *g)
 	return !g->cfg.ro && READ_ONCE(g->vol->orderly) && !READ_ONCE(g->vol->forced);
 }
 
-/* What is cleared for all groups of a volume is so at the same time. */
+/* Start settling every group first, so that all settle in parallel. */
 static void clean_begin(struct mesh_group *g)
 {
 	mesh_group_own(g);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The erasure codec in the kernel: the fastest loops that this CPU has, chosen when the module is
- * loaded, within sections that may use its vector registers.
+ * The erasure codec in the kernel: the fastest loops of this CPU, chosen when the module is loaded,
+ * within sections that may use vector registers.
  */
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/ktime.h>
@@ -36,8 +36,8 @@ MODULE_PARM_DESC(codec, "loops of erasure coding: portable; default: the fastest
 static const struct prot_codec_ops *codec_ops = &prot_codec_portable;
 
 /*
- * The work of an op of the engine, all of it. @map: scratch of this CPU. Any context but hard
- * interrupt; bottom halves are off. Return: whether vector registers could be used.
+ * Do all codec work of an op of the engine. @map: scratch of this CPU. Any context but hard
+ * interrupt; bottom halves are off. Return: true if vector registers could be used.
  */
 bool mesh_codec_run(struct prot_group *engine, u32 op, struct prot_map *map)
 {
@@ -56,7 +56,7 @@ bool mesh_codec_run(struct prot_group *engine, u32 op, struct prot_map *map)
 	return true;
 }
 
-/* Choose; may sleep. */
+/* Choose the loops; may sleep. */
 int mesh_codec_init(void)
 {
 	struct prot_map *map;

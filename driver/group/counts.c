@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Counters of groups, as sysfs has them: nothing is decided by them. */
+/* Counters of groups for sysfs: no decision uses the counters. */
 #include <linux/percpu.h>
 
 #include "driver/group/group.h"

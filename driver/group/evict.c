@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A member in sync that leaves its place to another extent, the successor, once that has a copy.
+ * A member in sync leaves its place to another extent, the successor, once the successor has a
+ * copy.
  *
  *   COPYING --all copied--> WHOLE --the layout names it--> FREEZING --nothing in flight--> SWAPPING
  *      |                      |                               |                                |
- *      '----------------------+--- it fails, or is stopped ---'               roster durable --'
+ *      '----------------------+-- fails, or is stopped -------'               roster durable --'
  *                             v                                                  v
- *                           OVER <----------------------------------------- it is the member
+ *                           OVER <---------------------------- the successor is the member
  *
- * A write that ended well at the member goes to the successor next, for what is copied by then,
- * and ends after that: so each has what was acknowledged, all areas alike. Writes that overlap the
- * chunk being copied wait for it, and it for those in flight. All of it lies below the engine,
- * which knows of one member alone; a successor that fails changes nothing but that the eviction
- * is over.
+ * A write to copied bytes goes to the successor after ending well at the member, and ends after
+ * the successor's write: so both extents have all acknowledged data, all areas alike. Writes that
+ * overlap the chunk being copied wait for the chunk, and the chunk waits for overlapping writes in
+ * flight. All copying lies below the engine, which knows of one member alone. A failing successor
+ * changes nothing but the end of the eviction.
  *
  * From WHOLE on: swap.c.
  */
@@ -29,9 +30,9 @@
 #include "driver/volume/volume.h"
 #include "driver/work.h"
 
-#define EVICT_AGAIN	(HZ / 4)	/* a later try of what could not be done now */
-#define EVICT_HOLD	HZ		/* writes wait that long for a chunk */
-#define EVICT_WAIT_MAX	(60 * HZ)	/* between copies of a member that fail */
+#define EVICT_AGAIN	(HZ / 4)	/* a later try of work not possible now */
+#define EVICT_HOLD	HZ		/* the longest wait of writes for a chunk */
+#define EVICT_WAIT_MAX	(60 * HZ)	/* between failing copies of a member */
 #define EVICT_POLL_US	200
 
 static void evict_done(struct mesh_mio *mio, int err)
@@ -42,7 +43,7 @@ static void evict_done(struct mesh_mio *mio, int err)
 	complete(&ev->done);
 }
 
-/* Writes do not wait for the chunk any more: it is copied again. */
+/* Send the writes that wait for the chunk, so the chunk has to be copied again. */
 static void evict_give_way(struct mesh_evict *ev)
 {
 	mesh_group_own(ev->group);
@@ -50,7 +51,10 @@ static void evict_give_way(struct mesh_evict *ev)
 	mesh_group_release(ev->group);
 }
 
-/* The copier's I/O; one that does not end is called back. Return: how it ended. */
+/*
+ * Do an I/O of the copier at @pos. If the I/O does not end, waiting writes are sent first, and the
+ * member is kicked. Return: the I/O's result.
+ */
 static int evict_io(struct mesh_evict *ev, struct mesh_member *m, u8 op, u32 len)
 {
 	unsigned long kick_at = jiffies + mesh_group_member_timeout();
@@ -84,7 +88,10 @@ static int evict_io(struct mesh_evict *ev, struct mesh_member *m, u8 op, u32 len
 	return mio->err;
 }
 
-/* Writes that are at the place, or at the successor, and overlap the chunk; owned. */
+/*
+ * True: a write to the slot overlaps the chunk, in flight at the place or at the successor, or
+ * about to be sent again; owned.
+ */
 static bool evict_busy(struct mesh_evict *ev)
 {
 	struct mesh_group *g = ev->group;
@@ -102,7 +109,10 @@ static bool evict_busy(struct mesh_evict *ev)
 	return false;
 }
 
-/* The next chunk is begun. @from: the member, with a reference. Return: its bytes; 0: not now. */
+/*
+ * Begin the next chunk. @from: set to the member, with a reference. Return: the chunk's bytes; 0:
+ * not now.
+ */
 static u32 evict_begin(struct mesh_evict *ev, struct mesh_member **from)
 {
 	struct mesh_group *g = ev->group;
@@ -120,7 +130,7 @@ static u32 evict_begin(struct mesh_evict *ev, struct mesh_member **from)
 	return n;
 }
 
-/* Wait for writes in flight that overlap the chunk. Return: whether there are none. */
+/* Wait for writes in flight that overlap the chunk. Return: true if none is left. */
 static bool evict_quiet(struct mesh_evict *ev)
 {
 	unsigned long until = jiffies + EVICT_HOLD;
@@ -136,13 +146,13 @@ static bool evict_quiet(struct mesh_evict *ev)
 	return !busy;
 }
 
-/* Whether what ended so may go well later. */
+/* True: an I/O that ended with @err may end well later. */
 static bool evict_passes(int err)
 {
 	return !err || err == -ENOLINK || err == -ENOMEM || err == -EAGAIN || err == -ETIMEDOUT;
 }
 
-/* A chunk is over, with @err. Return: whether it is copied. */
+/* End a chunk after an I/O with @err. Return: true if the chunk is copied. */
 static bool evict_end(struct mesh_evict *ev, u32 n, bool at_next, int err)
 {
 	struct mesh_group *g = ev->group;
@@ -166,7 +176,7 @@ static bool evict_end(struct mesh_evict *ev, u32 n, bool at_next, int err)
 	return good;
 }
 
-/* Return: jiffies until the next chunk. */
+/* Copy a chunk. Return: jiffies until the next chunk. */
 static unsigned long evict_copy(struct mesh_evict *ev)
 {
 	struct mesh_group *g = ev->group;
@@ -188,13 +198,13 @@ static unsigned long evict_copy(struct mesh_evict *ev)
 	return rate ? div64_u64((u64)n * HZ, rate) : 0;
 }
 
-/* @put: how its member is given back. */
+/* @put: gives the successor back. */
 static void evict_free(struct mesh_evict *ev, void (*put)(struct mesh_member *m))
 {
 	u32 i;
 
 	mesh_member_unlink(ev->member, &ev->link);
-	/* those that let the engine go may still be sending to it */
+	/* runners that let the engine go may still be sending to the successor */
 	synchronize_rcu();
 	if (!ev->taken)
 		put(ev->member);
@@ -204,7 +214,7 @@ static void evict_free(struct mesh_evict *ev, void (*put)(struct mesh_member *m)
 	kvfree(ev);
 }
 
-/* One that is over, with nothing at the successor, goes. Return: whether it did. */
+/* Free an eviction that is over, once the successor has no I/O. Return: true if freed. */
 static bool evict_gone(struct mesh_group *g, struct mesh_evict *ev)
 {
 	bool gone;
@@ -216,7 +226,7 @@ static bool evict_gone(struct mesh_group *g, struct mesh_evict *ev)
 		WRITE_ONCE(g->evict, NULL);
 	mesh_group_release(g);
 	mutex_unlock(&g->lock);
-	if (gone)	/* its close may take any time, and other work waits for this one's turn */
+	if (gone)	/* the close may take any time, and other works wait behind this one */
 		evict_free(ev, mesh_member_put_later);
 	else if (!ev->taken)
 		mesh_member_kick(ev->member);
@@ -227,7 +237,7 @@ void mesh_evict_work(struct work_struct *work)
 {
 	struct mesh_group *g = container_of(to_delayed_work(work), struct mesh_group, evict_work);
 	unsigned int noio = mesh_noio_begin();
-	struct mesh_evict *ev = g->evict;	/* this work alone frees it */
+	struct mesh_evict *ev = g->evict;	/* only this work frees the eviction */
 	unsigned long next = EVICT_AGAIN;
 	enum evict_state state = ev ? READ_ONCE(ev->state) : EVICT_WHOLE;
 
@@ -290,7 +300,7 @@ static struct mesh_evict *evict_alloc(struct mesh_group *g, u32 slot, struct mes
 	return ev;
 }
 
-/* Why the slot's member cannot be evicted now, or NULL; with group->lock. */
+/* With group->lock. Return: NULL, or the reason why the slot's member cannot be evicted now. */
 static const char *evict_why_not(struct mesh_group *g, u32 slot, const struct mesh_member *m)
 {
 	if (g->cfg.ro)
@@ -306,7 +316,10 @@ static const char *evict_why_not(struct mesh_group *g, u32 slot, const struct me
 	return NULL;
 }
 
-/* With group->lock, and I/O for memory forbidden. Return: why not, or NULL. */
+/*
+ * Begin an eviction. With group->lock, and I/O for memory forbidden. Return: NULL, or the reason
+ * for not beginning.
+ */
 static const char *evict_begun(struct mesh_group *g, u32 slot, struct mesh_member *m)
 {
 	const char *why = evict_why_not(g, slot, m);
@@ -333,7 +346,7 @@ static int evict_start(struct mesh_group *g, u32 slot, struct mesh_member *m, co
 	*why = "the group waits for a member; try again";
 	if (mesh_lock_until(&g->lock, jiffies + msecs_to_jiffies(MESH_SETTLE_MS)))
 		return -EBUSY;
-	noio = memalloc_noio_save();	/* rosters wait for the lock, and requests for them */
+	noio = memalloc_noio_save(); /* rosters wait for the lock, and requests wait for rosters */
 	*why = evict_begun(g, slot, m);
 	memalloc_noio_restore(noio);
 	mutex_unlock(&g->lock);
@@ -341,8 +354,8 @@ static int evict_start(struct mesh_group *g, u32 slot, struct mesh_member *m, co
 }
 
 /*
- * The layout in use names @m for the slot, whose member is good, and @m has no copy of it, or none
- * any more: it is made again, each time later. With group->lock; the start work's.
+ * Begin to copy the slot's good member again: the layout in use names @m for the slot, and @m has
+ * no copy, or lost the copy. The delay grows with each try. With group->lock; the start work's.
  */
 void mesh_evict_again(struct mesh_group *g, u32 slot, struct mesh_member *m)
 {
@@ -363,8 +376,8 @@ static void evict_put(void *arg)
 }
 
 /*
- * End the eviction of a slot's member. Return: false where it gives its place away by now, or does
- * not end in its time.
+ * End the eviction of a slot's member. Return: false if the place is being given away by now, or if
+ * the eviction does not end in time.
  */
 static bool evict_cancel(struct mesh_group *g, u32 slot)
 {
@@ -392,14 +405,17 @@ static bool evict_cancel(struct mesh_group *g, u32 slot)
 		schedule_timeout_killable(msecs_to_jiffies(20));
 	}
 	if (can)
-		flush_delayed_work(&g->evict_work);	/* it is freed there, without I/O */
-	/* its extent may be freed after this: the last one closes it, and not later */
+		flush_delayed_work(&g->evict_work); /* the work frees the eviction, without I/O */
+	/*
+	 * the caller may free the extent after this: close the extent here, if this is the last
+	 * reference
+	 */
 	if (m)
 		mesh_run_until(evict_put, m, until);
 	return can;
 }
 
-/* A member's place in a group of the layout, or the group's width. */
+/* Return: the member's slot in a group of the layout, or the group's width. */
 static u32 evict_slot(const struct mesh_layout *l, const struct mesh_group *g, u32 member)
 {
 	u32 first = g->cfg.owner.group, i;
@@ -427,8 +443,8 @@ int mesh_groups_evict_stop(struct mesh_layout *l, u32 member)
 }
 
 /*
- * A member of the layout's groups is copied to an extent that is to take its places. Sleeps.
- * Return: 0 or a negative errno, with @extack set.
+ * Begin to copy a member of the layout's groups to an extent that is to take the member's places.
+ * Sleeps. Return: 0 or a negative errno, with @extack set.
  */
 int mesh_groups_evict(struct mesh_layout *l, u32 member, const struct mesh_member_conf *conf,
 		      struct netlink_ext_ack *extack)
@@ -467,7 +483,9 @@ int mesh_groups_evict(struct mesh_layout *l, u32 member, const struct mesh_membe
 	return err ?: -EINVAL;
 }
 
-/* What is seen of it, as of some moment. Return: whether there is one. */
+/*
+ * Get the state of the group's eviction, as of some moment. Return: false if no eviction goes on.
+ */
 bool mesh_evict_seen(struct mesh_group *g, struct mesh_evict_seen *seen)
 {
 	const struct mesh_evict *ev;
@@ -488,7 +506,7 @@ bool mesh_evict_seen(struct mesh_group *g, struct mesh_evict_seen *seen)
 	return is;
 }
 
-/* The group ends, and nothing of it is in flight. Sleeps. */
+/* End any eviction of a group that ends, with no I/O of the group in flight. Sleeps. */
 void mesh_evict_exit(struct mesh_group *g)
 {
 	cancel_delayed_work_sync(&g->evict_work);

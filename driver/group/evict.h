@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A member that leaves, between
+ * An eviction: a member leaves the group, between
  *
- *   evict.c       which copies it, begins that and ends it
- *   evict_io.c    I/O meanwhile, and whether it goes on
- *   evict_hold.c  I/O that waits
- *   swap.c        its place goes to the copy
+ *   evict.c       copies the member, begins and ends the eviction
+ *   evict_io.c    I/O meanwhile, and decisions to go on
+ *   evict_hold.c  I/O on hold
+ *   swap.c        the place goes to the copy
  */
 #ifndef MESH_GROUP_EVICT_H
 #define MESH_GROUP_EVICT_H
@@ -23,23 +23,27 @@ enum evict_state {
 	EVICT_OVER,
 };
 
-/* All but @link, @member and what the copier alone has: with the engine owned. */
+/*
+ * Fields are accessed with the engine owned, except @link, @member and the fields of the copier
+ * alone.
+ */
 struct mesh_evict {
 	struct mesh_group	*group;
 	u32			slot;
 	enum evict_state	state;		/* READ_ONCE() elsewhere */
-	struct mesh_member	*member;	/* the successor; a reference, until it is taken */
-	bool			taken;		/* the place has it, with the reference */
-	bool			noted;		/* this attachment's number; group->lock */
+	struct mesh_member	*member;	/* the successor; a reference, until @taken */
+	bool			taken;	/* the successor has the place, and @member's reference */
+	bool			noted; /* the successor has this attachment's number; group->lock */
 	u64			note;		/* number to be noted; 0: none; group->lock */
 	struct mesh_member_link	link;
-	u64			from, end;	/* bytes of the member that are copied */
-	u64			pos;		/* up to here it is; READ_ONCE() elsewhere */
-	u32			chunk;		/* from @pos on, that writes wait for; 0: none */
-	struct list_head	held;		/* gios that wait */
+	u64			from, end;	/* bytes of the member to be copied */
+	u64			pos;	/* bytes before @pos are copied; READ_ONCE() elsewhere */
+	u32			chunk;		/* bytes from @pos on, awaited by writes; 0: none */
+	struct list_head	held;		/* gios on hold */
 	struct list_head	flying;		/* gios at the successor */
-	struct list_head	again;		/* gios that the successor had no room for */
-	unsigned long		answered;	/* jiffies when it was up, without late I/O */
+	struct list_head	again;		/* gios refused by the successor for now */
+	/* jiffies when the successor was last up, without late I/O */
+	unsigned long		answered;
 
 	/* the copier's */
 	struct page		*pages[EVICT_PAGES];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * I/O to a member that leaves (evict.c): writes that its successor gets, too, and what ends
- * the eviction, as time passes or members fail. All of it with the engine owned.
+ * I/O to a leaving member (evict.c): writes sent to the successor as well, and the reasons to end
+ * the eviction, as time passes or members fail. All functions are called with the engine owned.
  */
 #define pr_fmt(fmt) "meshblk: " fmt
 
@@ -19,8 +19,8 @@ static void evict_send(struct mesh_evict *ev, struct mesh_gio *gio, struct mesh_
 }
 
 /*
- * A member I/O has ended well, and is in no list; with the engine owned. Return: whether it goes to
- * the successor as well: then it ends after that.
+ * A member I/O has ended well, and is in no list; with the engine owned. Return: true if the I/O
+ * goes to the successor as well, and ends there, or is delivered with -ESTALE.
  */
 bool mesh_evict_follow(struct mesh_group *g, struct mesh_gio *gio, struct mesh_group_todo *todo)
 {
@@ -29,14 +29,17 @@ bool mesh_evict_follow(struct mesh_group *g, struct mesh_gio *gio, struct mesh_g
 	if (!ev || ev->state == EVICT_SWAPPING || gio->io.kind == PROT_READ ||
 	    gio->io.addr >= ev->pos || gio->io.addr + gio->io.length <= ev->from)
 		return false;
-	if (gio->io.stage_back)		/* the successor has no such stage: one by one */
+	if (gio->io.stage_back)	/* the successor has no such stage: the engine sends one by one */
 		mesh_group_deliver(g, gio, -ESTALE);
 	else
 		evict_send(ev, gio, todo);
 	return true;
 }
 
-/* The successor is none any more; with the engine owned, before a roster with it was begun. */
+/*
+ * End the eviction. With the engine owned. Called before a roster with the successor was begun,
+ * after such a roster was committed, or when the group stops.
+ */
 void mesh_evict_over(struct mesh_evict *ev, const char *why)
 {
 	struct mesh_group *g = ev->group;
@@ -45,7 +48,7 @@ void mesh_evict_over(struct mesh_evict *ev, const char *why)
 	WRITE_ONCE(ev->state, EVICT_OVER);
 	WRITE_ONCE(g->evict_why, why);
 	mesh_evict_release(ev);
-	/* the member has these */
+	/* the member has these writes */
 	list_for_each_entry_safe(gio, next, &ev->again, node) {
 		list_del(&gio->node);
 		mesh_group_deliver(g, gio, 0);
@@ -57,7 +60,7 @@ void mesh_evict_over(struct mesh_evict *ev, const char *why)
 	mesh_volume_changed(g->vol);
 }
 
-/* I/O at the successor has ended; it is in no list. With the engine owned. */
+/* I/O at the successor has ended, and is in no list. With the engine owned. */
 void mesh_evict_ended(struct mesh_group *g, struct mesh_gio *gio)
 {
 	struct mesh_evict *ev = g->evict;
@@ -72,7 +75,7 @@ void mesh_evict_ended(struct mesh_group *g, struct mesh_gio *gio)
 	case -ENOLINK:
 		list_add_tail(&gio->node, &ev->again);
 		return;
-	case -EOPNOTSUPP:	/* the engine writes zeroes to both, then */
+	case -EOPNOTSUPP:	/* the engine then writes zeroes to both */
 		mesh_group_deliver(g, gio, err);
 		return;
 	case 0:
@@ -83,7 +86,7 @@ void mesh_evict_ended(struct mesh_group *g, struct mesh_gio *gio)
 	mesh_group_deliver(g, gio, 0);
 }
 
-/* Time has passed: whether it goes on, and what is sent again; with the engine owned. */
+/* Time has passed: send I/O again, and decide if the eviction goes on; with the engine owned. */
 void mesh_evict_watch(struct mesh_group *g, struct mesh_group_todo *todo)
 {
 	struct mesh_evict *ev = g->evict;
@@ -107,7 +110,7 @@ void mesh_evict_watch(struct mesh_group *g, struct mesh_group_todo *todo)
 		ev->answered = jiffies;
 	late = time_after(jiffies, ev->answered + mesh_group_member_timeout());
 	if (ev->state == EVICT_SWAPPING) {
-		/* its roster may count: the place is lost like any other */
+		/* the successor's roster may count: the place is lost like any other */
 		if (late && g->state == MESH_GROUP_ACTIVE)
 			mesh_evict_lost(g);
 		return;
@@ -127,7 +130,9 @@ void mesh_evict_watch(struct mesh_group *g, struct mesh_group_todo *todo)
 	}
 }
 
-/* The swap's roster may be anywhere, and the successor fails: so does the place. Owned. */
+/*
+ * The successor fails while the swap's roster may be on any member, so the place fails, too. Owned.
+ */
 void mesh_evict_lost(struct mesh_group *g)
 {
 	struct mesh_evict *ev = g->evict;
@@ -142,7 +147,7 @@ void mesh_evict_lost(struct mesh_group *g)
 	}
 }
 
-/* The engine has stopped, or is given up: nothing waits here. Owned. */
+/* The engine has stopped, or the group is given up: no I/O waits here any more. Owned. */
 void mesh_evict_stop(struct mesh_group *g)
 {
 	struct mesh_evict *ev = g->evict;

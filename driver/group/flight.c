@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * I/O of a group to its members: memory for it, its way to a member, again or for the first time,
- * and its result. io.c makes it of events, member.c and evict.c decide what
- * becomes of an end.
+ * I/O of a group to the members: memory, sending, for the first time or again, and results. io.c
+ * makes the I/O from events; member.c and evict.c decide on the next step after an end.
  */
 #include <linux/slab.h>
 
@@ -14,7 +13,7 @@
 
 static struct kmem_cache *flight_cache, *flight_sg_cache;
 
-/* For the next events. */
+/* Keep @gio for the next events. */
 static void flight_keep(struct mesh_group *g, struct mesh_gio *gio)
 {
 	gio->next = g->spares;
@@ -31,7 +30,7 @@ struct mesh_gio *mesh_group_gio_take(struct mesh_group *g)
 	return gio;
 }
 
-/* One for the next event. Return: whether there is. */
+/* Have a gio ready for the next event. Return: false: no memory. */
 bool mesh_group_gio_spare(struct mesh_group *g)
 {
 	struct mesh_gio *gio;
@@ -46,7 +45,7 @@ bool mesh_group_gio_spare(struct mesh_group *g)
 
 void mesh_group_gio_free(struct mesh_group *g, struct mesh_gio *gio)
 {
-	/* one that was to send a stage, and was never sent */
+	/* an I/O planned from a stage, and never sent */
 	if (gio->staged && gio->mio.stage)
 		mesh_group_stage_done(gio);
 	gio->staged = false;
@@ -60,7 +59,10 @@ void mesh_group_gio_free(struct mesh_group *g, struct mesh_gio *gio)
 		mempool_free(gio, &g->gios);
 }
 
-/* What was left to a member has ended; its group, and that one's reserves, may be gone. */
+/*
+ * Free an I/O that was left to a member and has ended. The group, and the group's reserves, may be
+ * gone.
+ */
 void mesh_group_gio_drop(struct mesh_gio *gio)
 {
 	if (gio->pooled)
@@ -68,7 +70,7 @@ void mesh_group_gio_drop(struct mesh_gio *gio)
 	kmem_cache_free(flight_cache, gio);
 }
 
-/* Once the engine is let go; it is in a list of those in flight. */
+/* Start an I/O once the engine is let go; the I/O is in a list of I/O in flight. */
 void mesh_group_start(struct mesh_group *g, struct mesh_gio *gio, struct mesh_group_todo *todo)
 {
 	mesh_abandoned_init(&gio->left, gio->twin ?: g->slots[gio->io.member].member);
@@ -79,20 +81,20 @@ void mesh_group_start(struct mesh_group *g, struct mesh_gio *gio, struct mesh_gr
 	todo->last_io = &gio->next;
 }
 
-/* The engine gets the result of an I/O that is in no list. */
+/* Give the engine the result of an I/O that is in no list. */
 void mesh_group_deliver(struct mesh_group *g, struct mesh_gio *gio, int err)
 {
-	/* of what is attached for reading no member is ever out: it is read from others */
+	/* a group attached for reading has no member out: the engine reads from other members */
 	prot_group_result(g->engine, gio->io.tag, err && g->cfg.ro ? -EILSEQ : err);
 	mesh_group_gio_free(g, gio);
 }
 
-/* Send it, for the first time or again. */
+/* Send an I/O, for the first time or again. */
 void mesh_group_send(struct mesh_group *g, struct mesh_gio *gio, struct mesh_group_todo *todo)
 {
 	struct mesh_group_slot *slot = &g->slots[gio->io.member];
 
-	/* one that takes others along has only what is staged: the engine sends them one by one */
+	/* a write for several ops has only staged payloads: the engine sends one by one */
 	if (mesh_group_overtaken(slot) || (gio->io.stage_back && !gio->staged)) {
 		mesh_group_deliver(g, gio, -ESTALE);
 		return;
@@ -119,7 +121,7 @@ void mesh_group_flight_exit(struct mesh_group *g)
 	mempool_exit(&g->gios);
 }
 
-/* On an error mesh_group_flight_pools_exit() frees what there is. */
+/* On an error the caller calls mesh_group_flight_pools_exit() to free the caches made so far. */
 int mesh_group_flight_pools_init(void)
 {
 	flight_cache = KMEM_CACHE(mesh_gio, SLAB_HWCACHE_ALIGN);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Groups: found or made by a layout, put when no layout has them; what people see of them. */
+/* Groups: found or made by a layout, put when no layout has the group; sums for readers. */
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/moduleparam.h>
 #include <linux/netlink.h>
@@ -13,24 +13,27 @@
 
 #define GROUP_OPS	1024
 #define GROUP_DEPTH_MAX	16
-#define GROUP_BUFS	4	/* of mirrors, whose writes need none, beside background work's */
+#define GROUP_BUFS	4	/* for mirrors, besides background work; writes need none */
 #define GROUP_FRAME_BYTES	(64U << 20)	/* of an ec group's buffers, at most */
-#define GROUP_FRAMES	128	/* likewise, of whole windows */
+#define GROUP_FRAMES	128	/* at most, of an ec group's whole windows */
 #define GROUP_FRAMES_MIN	8
-#define GROUP_SMALL	4096	/* bytes of each strip in a small one */
+#define GROUP_SMALL	4096	/* bytes of each strip in a small frame */
 #define GROUP_SMALLS	512
 #define GROUP_SMALLS_MIN	16
-#define GROUP_SPARES	8	/* of these, and of the small ones, for reads that hang */
+#define GROUP_SPARES	8	/* of whole windows, and of small frames, for reads that hang */
 
 static unsigned int sync_depth = 4;
 module_param(sync_depth, uint, 0644);
 MODULE_PARM_DESC(sync_depth, "chunks of background work in flight, 1 to 16; taken at attach");
 
-/* Guards the list, and the references of the groups in it; no I/O is waited for under it. */
+/*
+ * Guards the list, and the references of the groups in the list; no I/O is waited for under this
+ * lock.
+ */
 static DEFINE_MUTEX(mesh_groups_lock);
 static LIST_HEAD(mesh_groups);
 
-/* For those that want members that a group, which ends, may still have I/O at. */
+/* Woken after a group's end: waiters want members that an ending group may still use for I/O. */
 static DECLARE_WAIT_QUEUE_HEAD(mesh_groups_ended);
 
 static void group_member_changed(struct mesh_member_link *link, enum mesh_member_state state,
@@ -43,13 +46,13 @@ static void group_member_changed(struct mesh_member_link *link, enum mesh_member
 		mod_delayed_work(mesh_wq, &slot->group->start_work, 0);
 }
 
-/* The layout that has the group checks its members. */
+/* Never unfit here: the layout with the group checks the members. */
 static bool group_member_unfit(struct mesh_member_link *link)
 {
 	return false;
 }
 
-/* Whether a group with that many frames takes more than @room, or than can be counted. */
+/* True: the engine's memory with @frames and @smalls exceeds @room, or cannot be counted. */
 static bool group_exceeds(struct prot_group_config *c, u32 frames, u32 smalls, size_t room)
 {
 	size_t bytes;
@@ -63,8 +66,9 @@ static bool group_exceeds(struct prot_group_config *c, u32 frames, u32 smalls, s
 }
 
 /*
- * Frames of ec, whose size follows from the rest: half of the room for whole windows, which
- * background work has some of, and what is left for the small ones of small requests.
+ * Choose the numbers of ec's frames; a frame's size follows from the configuration. Half of the
+ * room is for whole windows, shared with background work, and the rest for small frames of small
+ * requests.
  */
 static void group_frames(struct prot_group_config *c)
 {
@@ -81,7 +85,7 @@ static void group_frames(struct prot_group_config *c)
 		smalls--;
 }
 
-/* What the segment says of the engine. */
+/* Configure the engine from the segment. */
 static void group_config(struct mesh_group *g, const struct mesh_layout *l,
 			 const struct prot_segment *s, u32 first)
 {
@@ -164,7 +168,7 @@ static int group_memory(struct mesh_group *g)
 	return mesh_group_witness_init(g) ?: mesh_group_io_init(g);
 }
 
-/* A group of column @column of a segment. Return: with one reference, or an error. */
+/* Make a group of column @column of a segment. Return: with one reference, or an error. */
 static struct mesh_group *group_make(struct mesh_layout *l, u32 segment, u32 column,
 				     const struct mesh_group_conf *conf)
 {
@@ -204,7 +208,7 @@ static bool group_has(const struct mesh_group *g, u32 i, const uuid_t *uuid)
 	return has;
 }
 
-/* Whether the layout in use has that member at the place already: it is waited for. */
+/* True: the layout in use has the member at the place already, so the group awaits the member. */
 static bool group_awaits(struct mesh_group *g, u32 place, const struct mesh_member *m)
 {
 	struct mesh_layout *l = mesh_layout_pin(g->vol);
@@ -218,16 +222,17 @@ static bool group_awaits(struct mesh_group *g, u32 place, const struct mesh_memb
 	return awaits;
 }
 
-/* Whether this is the group that serves these places now. */
+/* True: this group serves these places now. */
 static bool group_serves(const struct mesh_group *g, const struct mesh_layout *l, u32 first)
 {
 	return !g->ending && g->vol == l->vol && g->cfg.owner.group == first;
 }
 
 /*
- * Why a group cannot become what a layout says, or NULL: all but one of its members are the same,
- * at the same places, and that one is out. The new one comes when the layout is in use
- * (join.c).
+ * Return: NULL, or the reason why a group cannot become the group of a layout. A fit group has the
+ * same members at the same places, except one at most. The replaced member is out or joining, or has a
+ * copy in the new member, or the group waits for the new member already. The new member comes when
+ * the layout is in use (join.c).
  */
 static const char *group_unfit(struct mesh_group *g, const struct mesh_layout *l,
 			       const struct prot_segment *s, u32 first)
@@ -265,7 +270,7 @@ static const char *group_unfit(struct mesh_group *g, const struct mesh_layout *l
 	return NULL;
 }
 
-/* What a loss of these members means is the group's to decide. */
+/* The group, not the layout, decides on a loss of these members. */
 static void group_claim(struct mesh_layout *l, const struct prot_segment *s, u32 first)
 {
 	u32 i;
@@ -274,14 +279,17 @@ static void group_claim(struct mesh_layout *l, const struct prot_segment *s, u32
 		l->member_slots[prot_places(l->prot)[i].member].grouped = true;
 }
 
-/* Places of a layout that a group is to have. */
+/* Places of a layout to be served by a group. */
 struct group_places {
 	const struct mesh_layout	*l;
 	const struct prot_segment	*s;
 	u32				first;
 };
 
-/* Whether a group that ends has a member of these places: its I/O must be back, or left, first. */
+/*
+ * True: an ending group has a member of these places. That group's I/O must be back, or left,
+ * first.
+ */
 static bool group_ending(void *arg)
 {
 	const struct group_places *p = arg;
@@ -339,8 +347,8 @@ static int group_open(struct mesh_layout *l, u32 segment, u32 column,
 }
 
 /*
- * The groups of a layout whose members are open. Sleeps. On an error mesh_groups_close() puts
- * those that were opened.
+ * Open the groups of a layout whose members are open. Sleeps. On an error mesh_groups_close() puts
+ * the opened groups.
  */
 int mesh_groups_open(struct mesh_layout *l, const struct mesh_group_conf *conf,
 		     struct netlink_ext_ack *extack)
@@ -353,7 +361,7 @@ int mesh_groups_open(struct mesh_layout *l, const struct mesh_group_conf *conf,
 	l->groups = kvcalloc(l->prot->nr_places, sizeof(*l->groups), GFP_KERNEL);
 	if (!l->groups)
 		return -ENOMEM;
-	/* what meshd answers, and I/O may wait for, takes the lock too */
+	/* meshd's answers take the lock too, and I/O may wait for an answer */
 	noio = memalloc_noio_save();
 	mutex_lock(&mesh_groups_lock);
 	for (i = 0; i < l->prot->nr_segments && !err; i++) {
@@ -369,7 +377,7 @@ int mesh_groups_open(struct mesh_layout *l, const struct mesh_group_conf *conf,
 	return err;
 }
 
-/* meshd, at @port, answers what is noted of a group's roster. */
+/* meshd, at @port, answers with the noted roster of a group. */
 void mesh_groups_answered(const uuid_t *volume, u32 place, u32 port, const void *roster, u32 bytes)
 {
 	struct mesh_group *g;
@@ -395,7 +403,7 @@ void mesh_groups_witness(void)
 	mutex_unlock(&mesh_groups_lock);
 }
 
-/* The last layout that had it has gone: nothing submits to it. Sleeps. */
+/* End a group without layouts: no request is submitted any more. Sleeps. */
 static void group_end(struct mesh_group *g)
 {
 	u32 i;
@@ -403,14 +411,14 @@ static void group_end(struct mesh_group *g)
 	mesh_group_clean(g);
 	mesh_group_run_exit(g);
 	mesh_group_leave_exit(g);
-	cancel_delayed_work_sync(&g->start_work);	/* it queues the other */
+	cancel_delayed_work_sync(&g->start_work);	/* start_work queues join_work */
 	cancel_delayed_work_sync(&g->join_work);
 	mesh_evict_exit(g);
 	for (i = 0; i < g->width; i++) {
 		struct mesh_group_slot *slot = &g->slots[i];
 
 		mesh_member_unlink(slot->member, &slot->link);
-		/* a roster that was given up; its end needs its memory */
+		/* a roster that was given up: the end of the I/O needs the roster's memory */
 		mutex_lock(&g->lock);
 		mesh_roster_leave(slot);
 		mutex_unlock(&g->lock);
@@ -419,11 +427,14 @@ static void group_end(struct mesh_group *g)
 			wait_for_completion(&slot->roster->done);
 		}
 	}
-	/* while it is in the list others look which members it has, and meshd's answers find it */
+	/*
+	 * until here other groups find the group's members in the list, and meshd's answers find
+	 * the group
+	 */
 	mutex_lock(&mesh_groups_lock);
 	list_del(&g->node);
 	mutex_unlock(&mesh_groups_lock);
-	/* these and a change of a member's state may have queued it again */
+	/* answers, and a change of a member's state, may have queued the work again */
 	cancel_delayed_work_sync(&g->start_work);
 	wake_up_all(&mesh_groups_ended);
 	for (i = 0; i < g->width; i++) {
@@ -467,7 +478,7 @@ bool mesh_groups_any(struct mesh_layout *l)
 	return false;
 }
 
-/* The layout is in use: its groups look which members they are to have. */
+/* The layout is in use: each group checks for members wanted by the layout. */
 void mesh_groups_taken(struct mesh_layout *l)
 {
 	u32 i;
@@ -477,7 +488,7 @@ void mesh_groups_taken(struct mesh_layout *l)
 			mod_delayed_work(mesh_wq, &l->groups[i]->start_work, 0);
 }
 
-/* How many groups do not serve. */
+/* Return: the number of groups that do not serve. */
 u32 mesh_groups_down(struct mesh_layout *l)
 {
 	u32 i, n = 0;
@@ -487,7 +498,7 @@ u32 mesh_groups_down(struct mesh_layout *l)
 	return n;
 }
 
-/* Why a group does not serve, or NULL. */
+/* Return: NULL, or the reason why a group does not serve. */
 const char *mesh_groups_why(struct mesh_layout *l)
 {
 	u32 i;
@@ -532,7 +543,7 @@ void mesh_groups_sum(struct mesh_layout *l, struct mesh_groups_sum *sum)
 	mesh_group_engine_end(idx);
 }
 
-/* A tick at once: the volume goes, and what waits ends, or other speeds are set. Any context. */
+/* Tick at once, because other speeds are set. Any context. */
 void mesh_groups_wake(struct mesh_layout *l)
 {
 	u32 i;

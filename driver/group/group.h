@@ -1,38 +1,39 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A protection group in the kernel: protect/'s engine, fed by requests and by its members.
+ * A protection group in the kernel: protect/'s engine, fed by requests and by the group's members.
  *
  *   request --part--> inbox --runner--> engine (protect/engine/group.h)
  *                       ^                  | events
  *     member I/O ended -+                  v
  *     work done --------'     I/O to a member, copy, codec, end of a part
  *
- *   group.c   life: found or made by a layout, put; what people see of it
- *   state.c   states of it and its members, for all others to read
+ *   group.c   life: found or made by a layout, put; state for readers outside
+ *   state.c   states of the group and of its members, for all others to read
  *   start.c   attach: which members, whose roster, a fresh group, again after a stop
- *   join.c    members that come back, or in another one's place
+ *   join.c    members back in the group, or in another member's place
  *   place.c   ... a slot's member changes
  *   inbox.c   messages to the engine, and who runs it
- *   run.c     ... a turn of that
- *   io.c      parts into the engine, its events out of it
- *   flight.c  I/O to members: its memory, sent, delivered
- *   stage.c   payloads that members keep, so that they cross the network once
- *   read.c    reads that go around the engine
- *   member.c  a member that is late, down, failed, back
- *   leave.c   I/O that its device never ends is left to the member, with its memory
- *   roster.c  rosters read from members, and written to them
+ *   run.c     ... a turn of the runner
+ *   io.c      parts into the engine, events out of the engine
+ *   flight.c  I/O to members: memory, sent, delivered
+ *   stage.c   payloads kept by members, to cross the network once
+ *   read.c    reads around the engine
+ *   member.c  a member late, down, failed, back
+ *   leave.c   I/O never ended by the device is left to the member, with the I/O's memory
+ *   roster.c  rosters read from members, and written to members
  *   witness.c ... and noted by meshd
- *   evict.h   a member in sync that leaves its place to a copy of it
- *   pace.c    how fast background work may be
+ *   evict.h   a member in sync gives its place to a copy
+ *   pace.c    the speed of background work
  *   scrub.c   all copies compared, at an administrator's word
- *   clean.c   a detach that leaves nothing to be recovered
- *   counts.c  what people see of how it goes
+ *   clean.c   a detach with nothing left to recover
+ *   counts.c  counters for sysfs
  *
- * Execution. The engine is not under a lock: a context that posts a message and finds it not run
- * runs it, for all that have posted meanwhile (mesh_group_run()). What its events name is done
- * after it was let go, so no byte of payload is touched while others wait for it. A poster never
- * waits. A hard interrupt only posts, and so does what ends within a runner or in a walk of a
- * completion queue: irq_poll runs it then, once for all.
+ * Execution. The engine is not under a lock: a context posts a message, and if the engine is not
+ * run, the poster runs it for all messages posted meanwhile (mesh_group_run()). The runner does the
+ * work named by events after letting the engine go, so no byte of payload is touched while others
+ * wait for the engine. A poster never waits. A hard interrupt only posts. I/O that ends within a
+ * runner or in a walk of a completion queue only posts, too: irq_poll then runs the engine, once
+ * for all.
  *
  * Life
  *
@@ -40,12 +41,13 @@
  *      ^                           |                          |
  *      '------ nothing in flight --+---- STOPPED <------------'
  *
- * A group that has stopped keeps the parts that it was given, and begins again when enough members
- * are up; those that are older than io_timeout end with an error. A group outlives a layout: the
- * next one takes it over where it names the same members in the same way.
+ * A stopped group keeps the parts given to the group, and begins again when enough members are up;
+ * parts older than io_timeout end with an error. A group outlives a layout: the next layout takes
+ * the group over if the same members are named in the same way.
  *
- * Locks: RUN_OWNER (a bit, never waited for but by start.c) guards all that the runner
- * touches; group->lock (a mutex) the membership, inside it nothing but member->lock.
+ * Locks: MESH_G_OWNED (a bit, awaited by mesh_group_own() alone, in process context) guards all
+ * fields touched by the runner. group->lock (a mutex) guards the membership. Inside group->lock may
+ * be OWNED, witness->lock, and a member's attach_lock and member->lock.
  */
 #ifndef DRIVER_GROUP_H
 #define DRIVER_GROUP_H
@@ -76,26 +78,26 @@ enum mesh_group_state {
 	MESH_GROUP_STOPPED,
 };
 
-/* What happens to a member of a group; traced. */
+/* Turns in the life of a group's member; traced. */
 enum mesh_group_turn {
 	MESH_TURN_LATE,
 	MESH_TURN_ANSWERS,
 	MESH_TURN_GIVEN_UP,
-	MESH_TURN_HELD,		/* an I/O of it waits until it is up */
+	MESH_TURN_HELD,		/* an I/O to the member waits until the member is up */
 	MESH_TURN_JOINS,
 	MESH_TURN_REPLACED,
 };
 
-/* Bits of mesh_group.flags; those of the runner's work are cleared by it. */
+/* Bits of mesh_group.flags; the runner clears the bits of its own work. */
 enum {
 	MESH_G_OWNED,		/* the engine is run */
 	MESH_G_TICK,		/* time has passed */
-	MESH_G_PACE,		/* a little, for background work */
+	MESH_G_PACE,		/* a little time has passed, for background work */
 	MESH_G_STATE,		/* a member's state has changed */
 	MESH_G_COMMITTED,	/* a roster is committed: @commit */
 	MESH_G_BEGUN,		/* the engine was begun again */
-	MESH_G_ENDING,		/* no request comes any more, what is begun is finished; set once */
-	MESH_G_CLOSING,		/* nothing is started any more; set once */
+	MESH_G_ENDING,		/* no new request comes, begun work is finished; set once */
+	MESH_G_CLOSING,		/* nothing new is started; set once */
 	MESH_G_WAKE = BIT(MESH_G_TICK) | BIT(MESH_G_STATE) | BIT(MESH_G_COMMITTED) |
 		      BIT(MESH_G_BEGUN) | BIT(MESH_G_PACE),
 };
@@ -106,235 +108,254 @@ enum mesh_group_msg_kind {
 	MESH_MSG_WORK,		/* a copy or the codec's work is done */
 };
 
-/* A message to the runner, embedded in what it is about. */
+/* A message to the runner, embedded in the object of the message. */
 struct mesh_group_msg {
 	struct llist_node	node;
 	u8			kind;	/* enum mesh_group_msg_kind */
 };
 
-/* What a request has in a group: one I/O of its batch. */
+/* A request's part in a group: one I/O of the request's batch. */
 struct mesh_part {
 	struct mesh_group_msg		msg;
 	struct mesh_group	*group;
 	struct mesh_req		*req;
-	/* any context, hard interrupts too; the part may be gone with it */
+	/* any context, hard interrupts too; the call may free the part */
 	void			(*done)(struct mesh_part *part, int err);
 	struct mesh_part	*next;		/* of the request, newest first */
-	struct mesh_part	*ended_next;	/* of those that a run has ended */
-	/* around the engine, with @pos and @worst: pieces in flight, and what was at its start: */
+	struct mesh_part	*ended_next;	/* in the list of parts ended by a run */
+	/*
+	 * read around the engine, with @pos and @worst: pieces in flight, and the state at the
+	 * start:
+	 */
 	atomic_t		pieces;
-	u32			seen;		/* of the buckets */
-	u64			readable;	/* slots */
+	u32			seen;		/* sum of the buckets */
+	u64			readable;	/* slots that may be read */
 	/* in group->waiting or group->active; the runner's */
 	struct list_head	node;
 	u64	addr;				/* byte of the group's data */
 	u64	length;
 	u64	pos;				/* bytes given to the engine; the runner's */
-	u32	out;				/* ops of it there; the runner's */
-	u32	left;		/* I/O of it that members have: it ends after that; likewise */
-	bool	over;		/* it would have ended; likewise */
-	bool			stale;		/* its pages were read into late; likewise */
+	u32	out;				/* ops in the engine; the runner's */
+	u32	left;	/* I/O left to members: the part ends after the last; the runner's */
+	bool	over;		/* the part ends when @left is 0; the runner's */
+	bool			stale;	/* the part's pages were read into late; the runner's */
 	u32	tag;				/* of the policy's I/O */
 	unsigned long since;			/* jiffies when the group took it; the runner's */
-	int	err;				/* how it ended, MESH_MIO_RUNNING before */
-	int	worst;				/* of its ops, so far; the runner's */
+	int	err;	/* result of the part, MESH_MIO_RUNNING before the end */
+	int	worst;	/* worst result of the part's ops so far; the runner's */
 	u8	kind;				/* enum prot_kind */
 	u8	flags;				/* PROT_FUA, ... */
 	u16	nr_runs;
-	struct prot_run runs[PROT_RUNS_MAX];	/* its pages, @nr_runs of them */
+	struct prot_run runs[PROT_RUNS_MAX];	/* pages of the part, @nr_runs runs */
 };
 
 /* Memory of an engine. */
 struct mesh_group_mem {
 	struct kref		ref;
 	void			*engine;
-	struct page		**pages;	/* that it has */
-	struct mesh_group	*group;		/* whose it is, or NULL; leave.c */
+	struct page		**pages;	/* pages of @engine */
+	struct mesh_group	*group;		/* owner, or NULL; leave.c */
 };
 
 /* An I/O to a member of a group. */
 struct mesh_gio {
-	struct mesh_mio		mio;		/* of it; pages in @sg or of the pool */
+	struct mesh_mio		mio;		/* the member I/O; pages in @sg or of the pool */
 	struct mesh_group_msg		msg;
 	struct mesh_group	*group;
 	struct list_head	node;		/* in slot->flying or slot->held; the runner's */
-	struct mesh_gio		*next;		/* to be sent, or a spare */
-	/* at it, a successor; NULL: at the slot's; the runner's */
+	struct mesh_gio		*next;		/* next to be sent, or next spare */
+	/* destination: a successor; NULL: the slot's member; the runner's */
 	struct mesh_member	*twin;
-	unsigned long		since;		/* jiffies when it was first sent */
+	unsigned long		since;	/* jiffies when first sent, or last sent to a successor */
 	struct prot_io		io;
-	struct prot_run		runs[2];	/* its payload; io.nr_runs of them */
+	struct prot_run		runs[2];	/* the payload; io.nr_runs runs */
 	int			err;
-	u16			op;		/* whose payload PROT_BUFFER_REQUEST is */
-	bool			pooled;		/* its scatterlist is of the pool */
-	bool			staged;		/* is sent from a stage, its last use */
-	bool			over;		/* it is for the engine: leave.c */
-	bool			sent;		/* the member has it, or is about to */
-	bool			hung;		/* the engine misses its buffer: leave.c */
-	struct mesh_abandoned	left;		/* to its member; then: */
+	u16			op;		/* the op with the payload PROT_BUFFER_REQUEST */
+	bool			pooled;		/* the scatterlist is of the pool */
+	bool			staged;		/* sent from a stage, the stage's last use */
+	bool			over;		/* the engine has the result already: leave.c */
+	bool			sent;		/* the member has the I/O, or is about to */
+	bool			hung;		/* the engine lacks the I/O's buffer: leave.c */
+	struct mesh_abandoned	left;		/* left to the member; then also the next three: */
 	struct mesh_group_mem	*mem;		/* a reference */
-	struct mesh_part	*part;		/* whose pages it has; NULL: none */
-	void			*behind;	/* a stage to be kept behind; with a reference */
-	struct scatterlist	sg[4];		/* when that is enough */
+	struct mesh_part	*part;		/* owner of the I/O's pages; NULL: none */
+	void			*behind; /* an earlier stage to be kept behind; with a reference */
+	struct scatterlist	sg[4];		/* used if large enough */
 };
 
-/* What a member keeps of a record's payload. */
+/* A record's payload kept by a member. */
 struct mesh_staged {
 	void	*stage;
-	u32	at;		/* byte of it where that begins */
+	u32	at;		/* byte of the stage where the payload begins */
 };
 
-/* An op of the engine, and the one copy or codec's work of it at a time. */
+/* An op of the engine, and the op's one copy or codec work at a time. */
 struct mesh_gop {
-	struct mesh_part	*part;		/* whose piece it is */
+	struct mesh_part	*part;		/* owner of the op's piece */
 	u32			at;		/* byte of the part where the piece begins */
-	u64			addr;		/* a write's */
-	u32			length;		/* likewise; 0: it is none */
-	u16			queue;		/* of its request */
-	u64			stages;		/* members that keep its payload: stage.c */
+	u64			addr;		/* of a write */
+	u32			length;		/* of a write; 0: no write */
+	u16			queue;		/* hardware queue of the request */
+	u64			stages;	/* members with a stage of the op's payload: stage.c */
 	struct mesh_group_msg		msg;
-	struct mesh_gop		*next;		/* to be done */
-	struct mesh_gop		*payload;	/* COPY: of whose piece; NULL: codec's work */
+	struct mesh_gop		*next;		/* next work to be done */
+	struct mesh_gop		*payload; /* COPY: the op with the payload; NULL: codec's work */
 	struct prot_copy	copy;
 	u32			tag;
 };
 
-/* Beside those of the engine (struct prot_counts). */
+/* Counts besides the engine's (struct prot_counts). */
 struct mesh_group_counts {
-	u64	held;		/* I/O that waited for its member to be back; the runner's */
+	u64	held;		/* I/O held until the member was back; the runner's */
 	u64	starved;	/* ... or for memory; the runner's */
-	u64	wait_ms;	/* the longest time that a part was in the group; the runner's */
-	u64	run_us;		/* ... and that the engine was owned; the owner's */
+	u64	wait_ms;	/* the longest time of a part in the group; the runner's */
+	u64	run_us;		/* the longest time with the engine owned; the owner's */
 };
 
-/* ... and what is counted by whatever CPU it happens on. */
+/* ... and counts taken on any CPU. */
 struct mesh_group_cpu_counts {
-	u64	direct;		/* reads that went around the engine */
+	u64	direct;		/* reads around the engine */
 	u64	codec_vector;	/* works of the codec, with the CPU's vector registers, ... */
 	u64	codec_portable;	/* ... and without */
 };
 
 #define MESH_GROUP_SG_MAX	264	/* pages of a record of the largest strip, and some */
-#define MESH_GROUP_LEAVES	5	/* in an hour: then a member stays out */
+#define MESH_GROUP_LEAVES	5	/* times in an hour: then the member stays out */
 
-/* A roster that is read or written. */
+/* A roster being read or written. */
 struct mesh_roster_io {
 	struct mesh_mio		mio;
 	struct mesh_abandoned	left;
 	struct scatterlist	sg;
 	struct completion	done;
-	bool			begun;		/* it was sent once */
-	unsigned long		since;		/* jiffies when it was */
+	bool			begun;		/* a roster I/O was sent at least once */
+	unsigned long		since;		/* jiffies when last sent */
 	void			*block;		/* PROT_ROSTER_BLOCK, twice */
 };
 
 /* A member's place in a group. */
 struct mesh_group_slot {
-	/* a reference; written with the engine owned, under group->lock, while it is out */
+	/*
+	 * a reference; written with the engine owned, under group->lock, while the slot is out, or
+	 * when a successor has a copy of the member
+	 */
 	struct mesh_member	*member;
-	/* a reference: the one that was replaced, while I/O may be at it; group->lock */
+	/* a reference to the replaced member, while I/O may be at that member; group->lock */
 	struct mesh_member	*before;
 	struct mesh_member_link	link;
 	struct mesh_group	*group;
 	u64			data;		/* byte of the member where its data begins */
-	u64			size;		/* bytes that it must have */
+	u64			size;		/* bytes that the member must have */
 	struct list_head	flying;		/* I/O at the member; the runner's */
-	struct list_head	held;		/* that waits for it; the runner's */
+	struct list_head	held;		/* I/O that waits for the member; the runner's */
 	u32			nr_flying;	/* the runner's */
 	unsigned long		late_since;	/* jiffies, while @late; the runner's */
-	/* I/O of the member that had ended at the last tick; jiffies when that grew; likewise */
+	/*
+	 * I/O ended at the member when last checked; jiffies when last grown, or when nothing was
+	 * in flight; the runner's
+	 */
 	u64			ended;
 	unsigned long		ended_at;
 	unsigned long		kick_at;	/* jiffies, while @failing; the runner's */
-	/* jiffies: it is not let join before, and how long after that; the runner's */
+	/* jiffies: no join before @join_at; the last delay, doubled at each join; the runner's */
 	unsigned long		join_at, join_wait;
-	bool			late;		/* does not answer; the runner's */
-	bool			failing;	/* is given up: nothing is held for it; likewise */
-	bool			noted;		/* has this attachment's number; group->lock */
-	/* of its label when the roster was read, or the roster's; written before it serves */
+	bool			late;		/* the member does not answer; the runner's */
+	bool			failing; /* the member is given up, no I/O is held; the runner's */
+	bool			noted;	/* the member has this attachment's number; group->lock */
+	/*
+	 * attach number of the label when the roster was read, or the roster's; written before the
+	 * group serves
+	 */
 	u64			number;
-	/* when it left the group, jiffies of the last times; group->lock */
+	/* jiffies when the member left the group, the last times; group->lock */
 	unsigned long		left[MESH_GROUP_LEAVES];
-	u32			leaves;		/* how often; group->lock */
+	u32			leaves;	/* number of times that the member left; group->lock */
 	bool			barred;		/* left too often; group->lock, READ_ONCE() */
-	struct mesh_roster_io	*roster;	/* the last one; group->lock */
-	u8			next_block;	/* to be written; group->lock */
+	struct mesh_roster_io	*roster;	/* the last roster; group->lock */
+	u8			next_block;	/* the next block to be written; group->lock */
 	unsigned long		stuck_at;	/* jiffies, while @failing; 0: not; the runner's */
 };
 
-/* What a message says about the attachment. */
+/* Facts about the attachment from a message. */
 struct mesh_group_conf {
 	u64	salt;
-	u64	attach;		/* the number is above it */
+	u64	attach;		/* the attach number must be above this one */
 	bool	fresh;
 	bool	stale;
 };
 
-/* What this host's meshd has noted of the rosters; groups whose members decide alone have none. */
+/* Rosters noted by this host's meshd; unused in groups whose members decide alone. */
 struct mesh_group_witness {
-	spinlock_t		lock;		/* guards what is answered */
+	spinlock_t		lock;		/* guards the answer */
 	void			*answer;	/* MESHBLK_ROSTER_BYTES; witness->lock */
-	u32			bytes;		/* of it: all or none; witness->lock */
-	u32			port;		/* whose it is; witness->lock */
-	bool			answered;	/* it is new; witness->lock, READ_ONCE() */
+	u32			bytes;		/* bytes of @answer: all or none; witness->lock */
+	u32			port;		/* port of the answering meshd; witness->lock */
+	bool			answered;	/* @answer is new; witness->lock, READ_ONCE() */
 	wait_queue_head_t	wait;		/* for @answered */
 	void			*block;		/* PROT_ROSTER_BLOCK, to be sent; group->lock */
-	struct prot_roster	known;		/* of the last answer; group->lock */
-	bool			any;		/* @known is one; group->lock */
+	struct prot_roster	known;		/* roster of the last answer; group->lock */
+	bool			any;		/* @known is valid; group->lock */
 	u32			heard;		/* port of the last answer; group->lock */
-	/* jiffies of the last question, and of the last line of the log; group->lock */
+	/* jiffies of the last request to meshd, and of the last line of the log; group->lock */
 	unsigned long		sent_at, said_at;
-	bool			waits;		/* a removal does; group->lock, READ_ONCE() */
+	/* a roster waits for meshd's note; group->lock, READ_ONCE() */
+	bool			waits;
 };
 
 struct mesh_group {
 	struct llist_head	inbox;
 	unsigned long		flags;
-	/* with the engine owned, which it lets go: a turn. Return: whether there is more to do */
+	/*
+	 * a turn; called with the engine owned, lets the engine go. Return: true if more is to do
+	 */
 	bool			(*run)(struct mesh_group *g);
-	/* the runner's; it moves while nothing is in flight, see mesh_group_engine_begin() */
+	/*
+	 * the runner's; the engine moves while nothing is in flight, see mesh_group_engine_begin()
+	 */
 	struct prot_group	*engine;
-	struct mesh_group_mem	*mem;		/* that it lies in; likewise */
-	struct mesh_gop		*gops;		/* as many as the engine has; the runner's */
-	struct mesh_staged	*stages;	/* @width for each of them; the runner's */
-	/* parts that the engine has not taken, and those that it has; the runner's */
+	struct mesh_group_mem	*mem;		/* memory of @engine; moves with @engine */
+	struct mesh_gop		*gops;		/* one for each op of the engine; the runner's */
+	struct mesh_staged	*stages;	/* @width for each op; the runner's */
+	/* parts not taken by the engine, and parts in the engine; the runner's */
 	struct list_head	waiting;
 	struct list_head	active;
-	struct list_head	starved;	/* gios that found no memory; the runner's */
+	struct list_head	starved;	/* gios without memory yet; the runner's */
 	struct mesh_gio		*spares;	/* for the next events, by @next; the runner's */
 	u32			nr_spares;	/* the runner's */
-	/* member I/O and work, started and not handled; the runner's */
+	/* member I/O and work, started and not handled yet; the runner's */
 	u32			flying;
 	mempool_t		gios;
 	mempool_t		sgs;
-	int			iop_cpu;	/* that @iop waits on, if it does */
+	int			iop_cpu;	/* CPU of @iop while scheduled */
 	struct irq_poll		iop;
-	/* slots that may be read around the engine; written by the owner; READ_ONCE() elsewhere */
+	/* slots to be read around the engine; written by the owner; READ_ONCE() elsewhere */
 	u64			readable;
 	atomic_t		*writes;	/* see read.c */
-	atomic64_t		redone;		/* reads that writes came between */
-	atomic64_t		unfit;	/* slots that failed such reads; cleared by the owner */
-	u64			read;		/* reads of the engine; the runner's */
+	atomic64_t		redone;		/* direct reads disturbed by writes */
+	atomic64_t		unfit;	/* slots that failed direct reads; cleared by the owner */
+	u64			read;		/* reads through the engine; the runner's */
 	struct mesh_group_counts counts;
 	struct mesh_group_cpu_counts __percpu *cpu_counts;
-	/* too few members are here to read; the runner's, READ_ONCE() */
+	/* too few members are here for reads; the runner's, READ_ONCE() */
 	bool			few;
-	bool			overtaken;	/* ... as a writer has it now; likewise */
-	u8			held;	/* members that are enough; written as @cfg is */
+	/* ... because a writer has attached the group; likewise */
+	bool			overtaken;
+	u8			held;	/* members needed here for reads; written like @cfg */
 	/* jiffies of the last tick that found too few members to go on without one; the runner's */
 	unsigned long		lacked_at;
 	unsigned long		idle_at, hour_at;	/* jiffies; the runner's */
-	bool			scrubs;	/* a scrub was begun, and its end not seen; likewise */
+	/* a scrub was begun, and the end not seen yet; the runner's */
+	bool			scrubs;
 	u64			paced_at;	/* ktime of the last allowance; the runner's */
 	unsigned long		used_at;	/* jiffies of the last request; READ_ONCE() */
 	struct hrtimer		pacer;		/* sets MESH_G_PACE */
 	struct timer_list	timer;		/* sets MESH_G_TICK */
 	unsigned long		tick_at;	/* jiffies of the next MESH_G_TICK; the runner's */
 
-	spinlock_t		state_lock;	/* of @state and @why, which go together */
-	/* READ_ONCE() where it is read alone */
+	spinlock_t		state_lock;	/* guards @state and @why, a pair */
+	/* READ_ONCE() where read without @why */
 	enum mesh_group_state	state;
-	const char		*why;		/* it is not ACTIVE: static */
+	const char		*why;		/* reason for not being ACTIVE: a static string */
 	struct mesh_volume	*vol;		/* no reference: groups go before it */
 	struct prot_group_config cfg;	/* written while the engine is not run */
 	struct prot_geometry	geo;
@@ -342,32 +363,36 @@ struct mesh_group {
 	u32			segment, column;
 	u32			width;
 
-	/* one attach, roster or join at a time; guards what names it */
+	/* one attach, roster or join at a time; guards the fields that name group->lock */
 	struct mutex		lock;
 	struct prot_membership	ms;		/* group->lock */
-	/* with MESH_G_COMMITTED; written under group->lock, owned */
+	/* valid with MESH_G_COMMITTED; written under group->lock, owned */
 	struct { u64 epoch, in_sync; } commit;
-	/* jiffies when there were enough members for an attach, 0: not yet; group->lock */
+	/* jiffies since when enough members are up for an attach, 0: not enough; group->lock */
 	unsigned long		since;
-	u64			since_up;	/* members that were up then; group->lock */
-	unsigned long		leave_at;	/* jiffies, when given up; 0: not; the runner's */
-	unsigned long		clean_by;	/* jiffies, while ENDING */
-	/* jiffies when an attach that is decided may serve, 0: none waits; group->lock */
+	u64			since_up;	/* members up at @since; group->lock */
+	/*
+	 * jiffies when I/O in flight is left to members, of a group given up; 0: not given up; the
+	 * runner's
+	 */
+	unsigned long		leave_at;
+	unsigned long		clean_by;	/* jiffies, deadline while ENDING */
+	/* jiffies when a decided attach may serve, 0: no attach waits; group->lock */
 	unsigned long		dead_at;
 	struct mesh_group_witness witness;
 	int			refused;	/* MESHBLK_P_ERROR; group->lock */
 	struct delayed_work	start_work;	/* attach; rosters */
-	struct delayed_work	join_work;	/* members that are out, and here */
+	struct delayed_work	join_work;	/* joins members that are out and up */
 	struct delayed_work	evict_work;	/* copies a member to its successor */
 	/* written with the engine owned; set under @lock, freed by @evict_work */
 	struct mesh_evict	*evict;
-	const char		*evict_why;	/* the last one failed: static; READ_ONCE() */
-	/* jiffies: none is begun again before @evict_at; under @lock */
+	const char		*evict_why; /* reason of the last failure: static; READ_ONCE() */
+	/* jiffies: no eviction begins again before @evict_at; under @lock */
 	unsigned long		evict_at, evict_wait;
-	wait_queue_head_t	idle;		/* @flying came to 0 while CLOSING or STOPPED */
+	wait_queue_head_t	idle;		/* @flying came to 0 */
 	struct kref		ref;		/* layouts */
-	struct list_head	node;		/* of all groups, under mesh_groups_lock */
-	bool			ending;		/* no layout has it; under mesh_groups_lock */
+	struct list_head	node;	/* in the list of all groups, under mesh_groups_lock */
+	bool			ending;	/* no layout has the group; under mesh_groups_lock */
 	struct mesh_group_slot	slots[];	/* @width */
 };
 
@@ -375,12 +400,12 @@ struct mesh_group {
 struct mesh_groups_sum {
 	u32	groups;
 	u32	out;		/* members that lack writes */
-	u32	joining;	/* of these, those that are given what they lack */
-	u32	scrubbing;	/* groups */
-	bool	repair;		/* ... with this */
-	u64	behind;		/* bytes that members have yet to be given, */
-	u64	synced;		/* ... and those that they were given since the attach */
-	u64	scrubbed, bytes;	/* of each member of groups that are scrubbed */
+	u32	joining;	/* of these, members being given the missing data */
+	u32	scrubbing;	/* groups being scrubbed */
+	bool	repair;		/* ... and repaired */
+	u64	behind;		/* bytes still to be given to members, */
+	u64	synced;		/* ... and bytes given since the attach */
+	u64	scrubbed, bytes;	/* of each member of groups being scrubbed */
 	u64	mismatches, skipped;
 };
 
@@ -398,7 +423,7 @@ void mesh_groups_answered(const uuid_t *volume, u32 place, u32 port, const void 
 void mesh_groups_witness(void);
 void mesh_groups_taken(struct mesh_layout *l);
 
-/* Of all groups of a layout together; the longest of each. What sysfs shows, in this order. */
+/* Sums over all groups of a layout; of times, the longest. sysfs shows these counters. */
 struct mesh_groups_counts {
 	struct prot_counts		engine;
 	struct mesh_group_counts	group;
@@ -425,10 +450,10 @@ unsigned long mesh_group_member_timeout(void);
 /* counts.c */
 void mesh_groups_count(struct mesh_layout *l, struct mesh_groups_counts *sum);
 
-/* What a scrub does where readable copies differ. */
+/* Task of a scrub where readable copies differ. */
 struct mesh_scrub_conf {
 	bool	repair;
-	s32	source;		/* index of the member that is right, or -1 */
+	s32	source;		/* index of the right member, or -1 */
 };
 
 /* scrub.c */
@@ -450,14 +475,14 @@ void mesh_group_inbox_init(struct mesh_group *g);
 void mesh_group_run_init(struct mesh_group *g);
 void mesh_group_run_exit(struct mesh_group *g);
 
-/* What the runner has to do once the engine is let go. */
+/* Work of the runner after the engine is let go. */
 struct mesh_group_todo {
 	struct mesh_gio		*ios, **last_io;
 	struct mesh_gop		*works, **last_work;
 	struct mesh_part	*ended;
-	u64			kick;		/* members */
+	u64			kick;		/* members to be kicked */
 	struct mesh_member	*kick_next;	/* a successor, with a reference */
-	bool			changed;	/* people are to see something */
+	bool			changed;	/* userspace is to see a change */
 };
 
 /* flight.c; with the engine owned, but for mesh_group_gio_drop() */
@@ -510,7 +535,10 @@ void mesh_group_reads_failed(struct mesh_group *g);
 int mesh_group_reads_init(struct mesh_group *g);
 void mesh_group_reads_exit(struct mesh_group *g);
 
-/* leave.c; those of one slot with the engine owned, of the roster with group->lock */
+/*
+ * leave.c; _leave(), _leave_all() and _leave_stop() with the engine owned, _mem_renew() with
+ * group->lock
+ */
 struct mesh_group_mem *mesh_group_mem_alloc(struct mesh_group *g);
 void mesh_group_mem_end(struct mesh_group *g);
 void mesh_group_leave_exit(struct mesh_group *g);
@@ -526,8 +554,8 @@ void mesh_group_watch(struct mesh_group *g, struct mesh_group_todo *todo);
 void mesh_group_retry(struct mesh_group *g, struct mesh_group_todo *todo);
 
 /*
- * pace.c; _pace(), _arm() and _request() with the engine owned. The rate: bytes a second,
- * 0: any
+ * pace.c; _pace(), _arm() and _request() with the engine owned. The rate: bytes a second, 0: no
+ * limit
  */
 u64 mesh_group_rate(struct mesh_group *g);
 void mesh_group_pace(struct mesh_group *g);
@@ -539,7 +567,7 @@ void mesh_group_used(struct mesh_group *g);
 /* start.c */
 void mesh_group_start_work(struct work_struct *work);
 
-/* clean.c; the second sleeps */
+/* clean.c; both sleep */
 void mesh_groups_ending(struct mesh_layout *l);
 void mesh_group_clean(struct mesh_group *g);
 
@@ -553,7 +581,7 @@ void mesh_group_left(struct mesh_group *g, u64 members);
 int mesh_groups_rejoin(struct mesh_layout *l, u32 member);
 void mesh_group_join_work(struct work_struct *work);
 
-/* witness.c; all but the first four with group->lock, the last two do not sleep */
+/* witness.c; all but the first four with group->lock, the last two do not wait for meshd */
 int mesh_group_witness_init(struct mesh_group *g);
 void mesh_group_witness_exit(struct mesh_group *g);
 bool mesh_group_witnessed(const struct mesh_group *g);
@@ -563,10 +591,10 @@ bool mesh_group_noted(struct mesh_group *g, const struct prot_roster *r, unsigne
 bool mesh_group_may_write(struct mesh_group *g);
 int mesh_group_witness_step(struct mesh_group *g);
 
-/* What is seen of a member that leaves. */
+/* State of an eviction, for readers. */
 struct mesh_evict_seen {
 	u32	slot;
-	uuid_t	extent;		/* that is to take its place */
+	uuid_t	extent;		/* the successor's */
 	u64	copied, bytes;
 };
 

@@ -230,9 +230,9 @@ static bool group_serves(const struct mesh_group *g, const struct mesh_layout *l
 
 /*
  * Return: NULL, or the reason why a group cannot become the group of a layout. A fit group has the
- * same members at the same places, except one at most. The replaced member is out or joining, or has a
- * copy in the new member, or the group waits for the new member already. The new member comes when
- * the layout is in use (join.c).
+ * same members at the same places, except one at most. The replaced member is out or joining, or
+ * has a copy in the new member, or the group waits for the new member already. The new member comes
+ * when the layout is in use (join.c).
  */
 static const char *group_unfit(struct mesh_group *g, const struct mesh_layout *l,
 			       const struct prot_segment *s, u32 first)

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Parts into the engine, its events out of it.
+ * Parts into the engine, events out of the engine.
  *
  *   waiting --span by span--> ops of the engine --DONE--> out == 0 --> ended
  *      ^                                                     |
  *      '---------- the engine stopped, and time is left -----'
  *
- * A member I/O takes its memory before its event is fetched, so an event is never without.
- * Where its scatterlist finds none it comes back with -ENOMEM, like one that RDDA has no memory
- * for, and is sent again after another has ended.
+ * A gio is allocated before an event is fetched, so no event lacks a gio. If the scatterlist finds
+ * no memory, the I/O ends with -ENOMEM, as if RDDA had no memory for the I/O, and is sent again
+ * after another I/O has ended.
  */
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/slab.h>
@@ -22,13 +22,13 @@
 #include "driver/volume/volume.h"
 #include "driver/work.h"
 
-#define IO_EVENTS	64	/* before parts and results get their turn */
-#define IO_ZEROES	SZ_64K	/* memory that PROT_BUFFER_ZERO stands for, again and again */
+#define IO_EVENTS	64	/* then parts and results get a turn */
+#define IO_ZEROES	SZ_64K	/* memory behind PROT_BUFFER_ZERO, repeated as needed */
 
 static void *io_zeroes;
 static struct prot_map __percpu *io_maps;	/* scratch of the codec */
 
-/* Of a group's policy: the request's pages, where the part lies within them. */
+/* The request of a part: the part's runs are offsets within the request's data. */
 static struct request *io_request(const struct mesh_part *part)
 {
 	return blk_mq_rq_from_pdu(part->req);
@@ -44,7 +44,7 @@ static void io_done(struct mesh_mio *mio, int err)
 		mesh_group_post(gio->group, &gio->msg);
 }
 
-/* The end of a part; its request may be over with it, and the part gone. */
+/* End a part; after the call of done() the request may be over, and the part gone. */
 static void io_part_over(struct mesh_part *part, int err, struct mesh_group_todo *todo)
 {
 	struct mesh_group_counts *c = &part->group->counts;
@@ -54,13 +54,13 @@ static void io_part_over(struct mesh_part *part, int err, struct mesh_group_todo
 	part->err = err;
 	list_del(&part->node);
 	part->over = true;
-	if (part->left)		/* ends with what members have of it: leave.c */
+	if (part->left)		/* the last I/O left to a member ends the part: leave.c */
 		return;
 	part->ended_next = todo->ended;
 	todo->ended = part;
 }
 
-/* Nothing of the part is in the engine; all of it has been, or the engine has stopped. */
+/* The engine has no piece of the part: all pieces are done, or the engine has stopped. */
 static void io_part_idle(struct mesh_group *g, struct mesh_part *part,
 			 struct mesh_group_todo *todo)
 {
@@ -99,7 +99,10 @@ static void io_piece_done(struct mesh_group *g, const struct prot_event *ev,
 		io_part_idle(g, part, todo);
 }
 
-/* Give the engine what it takes of a part. Return: whether that was all. */
+/*
+ * Give a part to the engine, as far as the engine takes the part. Return: true if nothing is left
+ * to give.
+ */
 static bool io_submit(struct mesh_group *g, struct mesh_part *part)
 {
 	if (g->overtaken) {
@@ -107,7 +110,7 @@ static bool io_submit(struct mesh_group *g, struct mesh_part *part)
 		part->pos = part->length;
 		return true;
 	}
-	/* others may have gone on without those that are here */
+	/* other hosts may have gone on without the members that are here */
 	if (g->few && part->kind == PROT_READ)
 		return false;
 	while (part->pos < part->length) {
@@ -119,7 +122,7 @@ static bool io_submit(struct mesh_group *g, struct mesh_part *part)
 
 		if (op == -EAGAIN || op == -EIO)
 			return false;
-		/* the disk is read-only then, but a bio may come yet */
+		/* the disk is read-only then, but a bio may still come */
 		if (op == -EROFS || WARN_ON_ONCE(op < 0)) {
 			part->worst = op;
 			part->pos = part->length;
@@ -154,7 +157,7 @@ static void io_submit_all(struct mesh_group *g, struct mesh_group_todo *todo)
 	}
 }
 
-/* A message of the inbox. */
+/* Handle a message of the inbox. */
 void mesh_group_take(struct mesh_group *g, struct mesh_group_msg *msg, struct mesh_group_todo *todo)
 {
 	struct mesh_part *part;
@@ -211,7 +214,7 @@ static void io_event_io(struct mesh_group *g, const struct prot_event *ev,
 	gio->io = ev->io;
 	memcpy(gio->runs, ev->runs, sizeof(gio->runs));
 	gio->op = ev->op;
-	/* also when the request is over: on the channel where a stage of it may be */
+	/* also after the request's end: use the channel where a stage of the op may be */
 	gio->mio.io.queue = ev->op != PROT_NONE16 ? g->gops[ev->op].queue : 0;
 	gio->staged = false;
 	gio->behind = NULL;
@@ -244,7 +247,7 @@ static void io_event_work(struct mesh_group *g, const struct prot_event *ev,
 	todo->last_work = &gop->next;
 }
 
-/* The engine has stopped: what waits for a member ends, so that all can end. */
+/* The engine has stopped: end the I/O that waits for a member, so that all I/O can end. */
 static void io_event_stopped(struct mesh_group *g)
 {
 	struct mesh_gio *gio, *next;
@@ -281,12 +284,14 @@ static void io_event(struct mesh_group *g, const struct prot_event *ev,
 	case PROT_EV_SERVING:
 		mesh_group_set_state(g, MESH_GROUP_ACTIVE, NULL);
 		io_submit_all(g, todo);
-		/* members that were here and are out */
+		/* the work joins members that are here and out */
 		mod_delayed_work(mesh_wq, &g->start_work, 0);
 		break;
 	case PROT_EV_EPOCH:
 	case PROT_EV_CAUGHT_UP:
-		/* whose roster is to be written the work item reads from the engine */
+		/*
+		 * the work item reads from the engine for which members a roster is to be written
+		 */
 		mod_delayed_work(mesh_wq, &g->start_work, 0);
 		break;
 	case PROT_EV_STOPPED:
@@ -298,7 +303,10 @@ static void io_event(struct mesh_group *g, const struct prot_event *ev,
 	todo->changed = true;
 }
 
-/* Whether nothing of a stopped engine is left anywhere: then the group may begin again. */
+/*
+ * True: no I/O, work or op of a stopped engine is left, so the group may begin again. Waiting parts
+ * begin again at byte 0.
+ */
 bool mesh_group_drained(struct mesh_group *g)
 {
 	struct mesh_part *part;
@@ -314,7 +322,7 @@ bool mesh_group_drained(struct mesh_group *g)
 	return true;
 }
 
-/* Submit, then fetch events. Return: whether there may be more of them. */
+/* Submit parts, then fetch events. Return: true if there may be more events. */
 bool mesh_group_pull(struct mesh_group *g, struct mesh_group_todo *todo)
 {
 	struct prot_event ev __mesh_uninit;
@@ -326,7 +334,7 @@ bool mesh_group_pull(struct mesh_group *g, struct mesh_group_todo *todo)
 		io_submit_all(g, todo);
 	for (n = 0; n < IO_EVENTS; n++) {
 		if (!mesh_group_gio_spare(g))
-			return false;	/* until one has ended */
+			return false;	/* until an I/O has ended */
 		prot_group_next(g->engine, &ev);
 		if (ev.kind == PROT_EV_NONE) {
 			if (g->state == MESH_GROUP_STOPPED && mesh_group_drained(g))
@@ -343,7 +351,7 @@ bool mesh_group_pull(struct mesh_group *g, struct mesh_group_todo *todo)
 	return true;
 }
 
-/* Parts that waited for too long end; regular work. */
+/* End parts that waited too long, and do regular work. */
 void mesh_group_expire(struct mesh_group *g, struct mesh_group_todo *todo)
 {
 	struct mesh_part *part, *next;
@@ -351,7 +359,7 @@ void mesh_group_expire(struct mesh_group *g, struct mesh_group_todo *todo)
 	list_for_each_entry_safe(part, next, &g->waiting, node) {
 		if (part->out || time_before(jiffies, part->req->deadline))
 			continue;
-		/* members are enough: what is missing is this host's own */
+		/* enough members are here: the part waits for this host's meshd */
 		if (g->state == MESH_GROUP_ACTIVE && READ_ONCE(g->witness.waits))
 			part->req->deadline = jiffies + mesh_group_member_timeout();
 		else
@@ -371,7 +379,7 @@ void mesh_group_expire(struct mesh_group *g, struct mesh_group_todo *todo)
 	}
 }
 
-/* The group is not used any more: what is in flight comes back, all else ends now. */
+/* The group is given up: wait for I/O in flight, or leave I/O to members; all else ends now. */
 void mesh_group_give_up(struct mesh_group *g, struct mesh_group_todo *todo)
 {
 	struct mesh_gio *gio, *next_gio;
@@ -500,13 +508,13 @@ static void io_start(struct mesh_group *g, struct mesh_gio *gio, struct mesh_bat
 	mio->io.len = gio->io.length;
 	mio->io.flags = gio->io.kind == PROT_ZEROES && !(gio->io.flags & PROT_NOUNMAP) ?
 			RDDA_IO_UNMAP : 0;
-	/* a successor's would not be found: it is no member yet */
+	/* a successor's stage would not be found: the successor is no member yet */
 	if (gio->io.stage_do == PROT_STAGE_KEEP && !gio->twin)
 		mio->io.flags |= RDDA_IO_STAGE;
 	mio->op = gio->io.kind;
 	mio->stage_offset = gio->io.stage_offset;
 	mio->done = io_done;
-	/* from a stage no pages travel */
+	/* a write from a stage sends no pages */
 	if (!gio->staged && io_sg(g, gio)) {
 		io_done(mio, -ENOMEM);
 		return;
@@ -514,7 +522,7 @@ static void io_start(struct mesh_group *g, struct mesh_gio *gio, struct mesh_bat
 	queue = mio->io.queue;
 	/* nothing of the group is read from here on: pairs with mesh_group_leave() */
 	smp_store_release(&gio->sent, true);
-	mesh_member_submit(m, mio);	/* the I/O may be gone with it */
+	mesh_member_submit(m, mio);	/* the I/O may be gone with the call */
 	mesh_batch_add(batch, m, queue);
 }
 
@@ -550,7 +558,7 @@ static void io_work(struct mesh_group *g, struct mesh_gop *gop)
 	mesh_group_post(g, &gop->msg);
 }
 
-/* What the runner left to do; bottom halves are off. */
+/* Do the work left by the runner; bottom halves are off. */
 void mesh_group_execute(struct mesh_group *g, struct mesh_group_todo *todo)
 {
 	struct mesh_batch batch = { .n = 0 };
@@ -583,7 +591,7 @@ void mesh_group_execute(struct mesh_group *g, struct mesh_group_todo *todo)
 	}
 }
 
-/* Memory of the engine and its I/O. Sleeps. */
+/* Allocate memory for the engine and the engine's I/O. Sleeps. */
 int mesh_group_io_init(struct mesh_group *g)
 {
 	int err;

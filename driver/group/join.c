@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Members that come to a group: back after they were out, or in another one's place.
+ * Members join a group: back after being out, or in the place of another member.
  *
- *   the layout names another extent --> the slot is out, nothing in flight --> its member is that
+ *   the layout names another extent --> the slot is out, nothing in flight --> member: the extent
  *                                                                                      |
- *   in sync <--roster-- joining <--catch-up, or all of it-- its target notes  <-- roster with
- *                                                           the attachment       its UUID
+ *   in sync <--roster-- joining <--catch-up, or full copy-- the target notes <-- roster with the
+ *                                                           the attachment       extent's UUID
  *
- * What a slot is to be is in the layout in use, so nothing has to be remembered across a crash:
- * where the roster names another UUID than the layout, the slot is replaced.
+ * The layout in use names the wanted member of each slot, so nothing has to be remembered across a
+ * crash: if the roster names another UUID than the layout, the slot is replaced.
  */
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/moduleparam.h>
@@ -19,8 +19,8 @@
 #include "driver/volume/volume.h"
 #include "driver/work.h"
 
-#define JOIN_AGAIN	(HZ / 2)	/* a later try of what could not be done now */
-#define JOIN_MAX	(60 * HZ)	/* between joins of a member that fail */
+#define JOIN_AGAIN	(HZ / 2)	/* a later try of work not possible now */
+#define JOIN_MAX	(60 * HZ)	/* between failing joins of a member */
 
 static bool bar_members = true;
 module_param(bar_members, bool, 0644);
@@ -32,7 +32,9 @@ static void join_again(struct delayed_work *work, struct mesh_group *g)
 		queue_delayed_work(mesh_wq, work, JOIN_AGAIN);
 }
 
-/* The member that the layout in use has for a slot, with a reference; NULL: the one it has. */
+/*
+ * Return: the slot's member in the layout in use, with a reference; NULL: the slot has that member.
+ */
 static struct mesh_member *join_wanted(struct mesh_group *g, u32 i)
 {
 	struct mesh_layout *l = mesh_layout_pin(g->vol);
@@ -52,7 +54,9 @@ static struct mesh_member *join_wanted(struct mesh_group *g, u32 i)
 	return m;
 }
 
-/* Whether I/O of the group is at the slot's member, or waits for it; with the engine owned. */
+/*
+ * True: I/O of the group is at the slot's member, or waits for the member; with the engine owned.
+ */
 static bool join_busy(struct mesh_group *g, u32 i)
 {
 	const struct mesh_group_slot *slot = &g->slots[i];
@@ -64,7 +68,7 @@ static bool join_busy(struct mesh_group *g, u32 i)
 	return slot->nr_flying || !list_empty(&slot->held);
 }
 
-/* Whether the group can go on without the slot's member; with the engine owned. */
+/* True: the group can go on without the slot's member; with the engine owned. */
 static bool join_spares(struct mesh_group *g, u32 i)
 {
 	u64 left = g->engine->in_sync & ~g->engine->failed & ~BIT_ULL(i);
@@ -77,9 +81,9 @@ static bool join_spares(struct mesh_group *g, u32 i)
 }
 
 /*
- * Whether the slot's member can go: no roster calls it in sync, and nothing uses it. One that is
- * joining is dropped: what it has got is of no use. One in sync that is failing leaves only if
- * others that answer are enough; join_keeps() has seen to those that are good.
+ * True: the slot's member can go, because no roster calls the member in sync and nothing uses the
+ * member. A joining member is dropped: the data given so far is of no use. A failing member in sync
+ * leaves only if enough other members answer; join_keeps() has kept the good members.
  */
 static bool join_vacant(struct mesh_group *g, u32 i)
 {
@@ -98,16 +102,13 @@ static bool join_vacant(struct mesh_group *g, u32 i)
 	}
 	vacant = !(in_sync & bit) && !join_busy(g, i) &&
 		 !mesh_roster_busy(slot) && !slot->before;
-	if (!vacant)	/* it is not to come back before it goes */
+	if (!vacant)	/* the member must not join again before leaving the slot */
 		slot->join_at = jiffies + 2 * JOIN_AGAIN;
 	mesh_group_release(g);
 	return vacant;
 }
 
-/*
- * Whether the slot's member is good: it stays until the one that is wanted in its place, @m, has a
- * copy of it.
- */
+/* True: the slot's member is good, and stays until the wanted member, @m, has a copy. */
 static bool join_keeps(struct mesh_group *g, u32 i, const struct mesh_member *m)
 {
 	bool keeps;
@@ -120,7 +121,7 @@ static bool join_keeps(struct mesh_group *g, u32 i, const struct mesh_member *m)
 	return keeps;
 }
 
-/* The slots get the members that the layout in use has for them; the start work's. */
+/* Give the slots the members of the layout in use; the start work's. */
 void mesh_group_swap(struct mesh_group *g)
 {
 	struct mesh_member *m;
@@ -132,7 +133,7 @@ void mesh_group_swap(struct mesh_group *g)
 		if (!m)
 			continue;
 		if (mesh_evict_swap(g, i, m)) {
-			/* comes again for the next step */
+			/* the start work comes again for the next step */
 		} else if (join_keeps(g, i, m)) {
 			mesh_evict_again(g, i, m);
 		} else if (join_vacant(g, i)) {
@@ -144,7 +145,7 @@ void mesh_group_swap(struct mesh_group *g)
 	}
 }
 
-/* Whether a member that is out is here and may come; with group->lock. */
+/* True: a member that is out is here and may join; with group->lock. */
 static bool join_due(struct mesh_group *g, u32 i)
 {
 	struct mesh_group_slot *slot = &g->slots[i];
@@ -155,7 +156,10 @@ static bool join_due(struct mesh_group *g, u32 i)
 	       time_after_eq(jiffies, READ_ONCE(slot->join_at));
 }
 
-/* A roster without these is committed: one that comes and goes costs more than it gives. */
+/*
+ * A roster without @members is committed. A member that leaves too often costs more than the member
+ * gives, and is barred.
+ */
 void mesh_group_left(struct mesh_group *g, u64 members)
 {
 	u32 i;
@@ -181,8 +185,8 @@ void mesh_group_left(struct mesh_group *g, u64 members)
 }
 
 /*
- * A member that was barred may join. Sleeps, within MESH_SETTLE_MS. Return: 0; -EINVAL, there is no
- * such one; -EBUSY: a group writes its rosters yet; -EINTR.
+ * Let a barred member join again. Sleeps, within MESH_SETTLE_MS. Return: 0; -EINVAL: the member is
+ * not barred; -EBUSY: a group still writes rosters; -EINTR.
  */
 int mesh_groups_rejoin(struct mesh_layout *l, u32 member)
 {
@@ -210,7 +214,10 @@ int mesh_groups_rejoin(struct mesh_layout *l, u32 member)
 	return found ? 0 : -EINVAL;
 }
 
-/* It catches up, or is given all. Return: 0, or a negative errno: not now. */
+/*
+ * Begin to catch the member up, or to give a new member all data. Return: 0, or a negative errno:
+ * not now.
+ */
 static int join_begin(struct mesh_group *g, u32 i)
 {
 	struct mesh_group_slot *slot = &g->slots[i];
@@ -225,7 +232,7 @@ static int join_begin(struct mesh_group *g, u32 i)
 		      prot_group_join(g->engine, i);
 	}
 	if (!err) {
-		set_bit(MESH_G_PACE, &g->flags);	/* sets the pacer going */
+		set_bit(MESH_G_PACE, &g->flags);	/* starts the pacer */
 		trace_mesh_group_member(g, i, MESH_TURN_JOINS);
 		slot->join_wait = clamp_t(unsigned long, 2 * slot->join_wait, HZ, JOIN_MAX);
 		slot->join_at = jiffies + slot->join_wait;
@@ -234,7 +241,10 @@ static int join_begin(struct mesh_group *g, u32 i)
 	return err;
 }
 
-/* Its target notes the attachment without group->lock: that may take half a minute. */
+/*
+ * Join a member. The member's target notes the attachment without group->lock, because the note may
+ * take half a minute.
+ */
 static void join_member(struct mesh_group *g, u32 i)
 {
 	struct mesh_member *m = NULL;
@@ -269,7 +279,7 @@ static void join_member(struct mesh_group *g, u32 i)
 	mesh_volume_changed(g->vol);
 }
 
-/* Members that are out, and here. */
+/* Join the members that are out, and here. */
 void mesh_group_join_work(struct work_struct *work)
 {
 	struct mesh_group *g = container_of(to_delayed_work(work), struct mesh_group, join_work);

@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * I/O that a member's device neither ends nor fails is left to the member (abandoned.h), with the
- * memory that it names; slot, group and volume are free of it.
+ * memory named by the I/O; slot, group and volume are free of the I/O.
  *
- *   the group serves, without the member   what the engine does without is over for it; where that
- *                                          is not all, the group stops
- *   it has stopped                         all: it begins again in other memory
- *   it ends, or its volume goes            all
+ *   the group serves, without the member   left: I/O that the engine can do without; for any other
+ *                                          I/O the group stops
+ *   the group has stopped                  left: all I/O; the group begins again in other memory
+ *   the group ends, or the volume goes     left: all I/O
  *
- * Of a private buffer of the engine: the memory stays until the I/O has ended. While the
- * engine goes on in it, what a request's writes write from is used for other rows, so what lands
- * is anything, but in regions that the member is known to miss, or as a record, which recovery
- * goes by only once it has caught up; blocks of bitmaps are the member's alone. What is read may
- * land at any time, so nothing else gets that buffer.
- * Of a request's own pages: the request does not end before, and keeps the group; what was read
- * over is read again then.
+ * Private buffers of the engine: the memory stays until the I/O has ended. If the engine goes on in
+ * the same memory, the buffer of a request's write is used for other rows, so the write may land
+ * with any content. The write lands in regions known as missed by the member, or as a record, and
+ * recovery uses the member's records only after the member has caught up. Blocks of bitmaps are the
+ * member's alone. A read may land at any time, so no other op gets the buffer.
+ * Pages of a request: the request ends after the I/O, and holds the group until then; pages that a
+ * late read may have changed are then read again.
  *
- * All of it lands before the member is back: it is DOWN until then, and what it misses is noted.
- * Only of members whose I/O nothing else ends: RDDA ends what it has by fencing.
+ * All I/O lands before the member is back: the member is DOWN until then, and missed regions are
+ * noted. Only members of a kind with @keeps get I/O left, because only the device ends such I/O;
+ * RDDA ends I/O by fencing.
  */
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/slab.h>
@@ -26,9 +27,9 @@
 #include "driver/group/group.h"
 #include "driver/volume/volume.h"
 
-#define LEAVE_GRACE	HZ	/* of a group that is given up, for I/O to end by itself */
+#define LEAVE_GRACE	HZ	/* for I/O to end normally, in a group that is given up */
 
-/* Guards mem->group, so that the group stays while what was left gives it something back. */
+/* Guards mem->group, so the group stays while left I/O gives something back to the group. */
 static DEFINE_MUTEX(leave_lock);
 
 static void leave_mem_free(struct mesh_group_mem *mem)
@@ -43,7 +44,9 @@ static void leave_mem_release(struct kref *ref)
 	leave_mem_free(container_of(ref, struct mesh_group_mem, ref));
 }
 
-/* Memory for the engine, and which pages it has, found once and not for each I/O; or NULL. */
+/*
+ * Allocate memory for the engine, and find the memory's pages once and not for each I/O; or NULL.
+ */
 struct mesh_group_mem *mesh_group_mem_alloc(struct mesh_group *g)
 {
 	size_t bytes = prot_group_bytes(&g->cfg), i, n = PFN_UP(bytes);
@@ -64,7 +67,7 @@ struct mesh_group_mem *mesh_group_mem_alloc(struct mesh_group *g)
 	return mem;
 }
 
-/* What was left gives nothing back to the group any more. Sleeps. */
+/* From now on left I/O gives nothing back to the group. Sleeps. */
 static void leave_mem_part(struct mesh_group_mem *mem)
 {
 	mutex_lock(&leave_lock);
@@ -72,7 +75,7 @@ static void leave_mem_part(struct mesh_group_mem *mem)
 	mutex_unlock(&leave_lock);
 }
 
-/* The group ends: what was left runs its engine no more. Sleeps. */
+/* The group ends: left I/O must not run the group's engine any more. Sleeps. */
 void mesh_group_leave_exit(struct mesh_group *g)
 {
 	leave_mem_part(g->mem);
@@ -85,8 +88,9 @@ void mesh_group_mem_end(struct mesh_group *g)
 }
 
 /*
- * Before the engine begins again, with nothing of the group in flight: other memory, where members
- * have I/O yet that names what it has. With group->lock. Return: whether it may begin.
+ * Before the engine begins again, with nothing of the group in flight: switch to other memory, if
+ * members still have I/O that names the present memory. With group->lock. Return: true if the
+ * engine may begin.
  */
 bool mesh_group_mem_renew(struct mesh_group *g)
 {
@@ -100,7 +104,7 @@ bool mesh_group_mem_renew(struct mesh_group *g)
 		return false;
 	leave_mem_part(old);
 	mesh_group_own(g);
-	/* as it is seen until it begins */
+	/* readers see the old state until the engine begins */
 	memcpy(new->engine, old->engine, sizeof(struct prot_group));
 	g->mem = new;
 	WRITE_ONCE(g->engine, new->engine);
@@ -110,7 +114,7 @@ bool mesh_group_mem_renew(struct mesh_group *g)
 	return true;
 }
 
-/* Reserves that members have taken with them are filled again; the start work's. Sleeps. */
+/* Refill the reserves after members have kept elements for left I/O; the start work's. Sleeps. */
 void mesh_group_refill(struct mesh_group *g)
 {
 	mempool_t *pools[] = { &g->gios, &g->sgs };
@@ -126,14 +130,16 @@ void mesh_group_refill(struct mesh_group *g)
 		}
 }
 
-/* A request's pages are free; with the engine owned. Return: whether the part ends with that. */
+/*
+ * A left I/O has freed a request's pages; with the engine owned. Return: true if the part ends now.
+ */
 static bool leave_part_end(struct mesh_part *part, u8 kind)
 {
 	part->stale |= kind == PROT_READ;
 	return !--part->left && part->over;
 }
 
-/* What was read into them late may be anything: once more. */
+/* End a part; if late reads may have changed the pages, read once more instead. */
 static void leave_part_over(struct mesh_part *part)
 {
 	if (!part->stale) {
@@ -170,7 +176,7 @@ static void leave_free(struct mesh_abandoned *a)
 		leave_part_over(part);
 }
 
-/* Whose pages it has, or NULL; with the engine owned. */
+/* Return: the part with the I/O's pages, or NULL; with the engine owned. */
 static struct mesh_part *leave_part(const struct mesh_group *g, const struct mesh_gio *gio)
 {
 	unsigned int i;
@@ -182,8 +188,9 @@ static struct mesh_part *leave_part(const struct mesh_group *g, const struct mes
 }
 
 /*
- * Whether the engine, which goes on, does without an I/O of a member that is out. Of records it
- * misses no memory: their buffers are the member's alone, and it gets none before it is back.
+ * True: the engine goes on without an I/O of a member that is out. Records cost the engine no
+ * memory: the record buffers are the member's alone, and the member gets no record before being
+ * back.
  */
 static bool leave_may(struct mesh_group *g, struct mesh_gio *gio)
 {
@@ -197,7 +204,7 @@ static bool leave_may(struct mesh_group *g, struct mesh_gio *gio)
 	return gio->hung;
 }
 
-/* Leave one that is in slot->flying, and report its end to the engine, where @report. */
+/* Leave an I/O of slot->flying, and report the I/O's end to the engine if @report. */
 static void leave_one(struct mesh_group *g, struct mesh_group_slot *slot, struct mesh_gio *gio,
 		      bool report)
 {
@@ -210,7 +217,7 @@ static void leave_one(struct mesh_group *g, struct mesh_group_slot *slot, struct
 		gio->part->left++;
 	list_del(&gio->node);
 	if (!mesh_abandon(&gio->left, slot->member, leave_free)) {
-		/* its message is on the way */
+		/* the I/O's message is about to be handled */
 		list_add(&gio->node, before);
 		kref_put(&g->mem->ref, leave_mem_release);
 		if (gio->part)
@@ -224,7 +231,10 @@ static void leave_one(struct mesh_group *g, struct mesh_group_slot *slot, struct
 		prot_group_result(g->engine, tag, -ENOLINK);
 }
 
-/* What the slot's member does not end, of a group that serves without it, or has stopped. */
+/*
+ * Leave the I/O that the slot's member does not end. The group serves without the member, or has
+ * stopped.
+ */
 void mesh_group_leave(struct mesh_group *g, u32 i)
 {
 	struct mesh_group_slot *slot = &g->slots[i];
@@ -233,7 +243,7 @@ void mesh_group_leave(struct mesh_group *g, u32 i)
 	if (!slot->member->ops->keeps)
 		return;
 	list_for_each_entry_safe(gio, next, &slot->flying, node) {
-		/* pairs with io_start(): it reads nothing of the group any more */
+		/* pairs with io_start(): the sender reads nothing of the group any more */
 		if (gio->over || !smp_load_acquire(&gio->sent))
 			continue;
 		gio->part = leave_part(g, gio);
@@ -242,7 +252,7 @@ void mesh_group_leave(struct mesh_group *g, u32 i)
 	}
 }
 
-/* The group is given up: what does not end is left to its members. */
+/* The group is given up: leave unfinished I/O to the members, after LEAVE_GRACE. */
 void mesh_group_leave_all(struct mesh_group *g)
 {
 	struct mesh_gio *gio, *next;
@@ -266,8 +276,8 @@ void mesh_group_leave_all(struct mesh_group *g)
 }
 
 /*
- * The slot's member has I/O yet that the engine, which goes on, cannot do without: what copies or
- * repairs rows. So the group stops, and begins again without it. With the engine owned.
+ * Stop the group: the slot's member still has I/O that the engine, going on, cannot do without, to
+ * copy or repair rows. The group begins again without that I/O. With the engine owned.
  */
 void mesh_group_leave_stop(struct mesh_group *g, u32 i)
 {

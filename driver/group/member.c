@@ -3,16 +3,16 @@
  * Members of a group that are late, down, failed, back.
  *
  *   in sync --late: down, or an I/O older than 1 s--> late --answers--> in sync
- *                                                       | (reads avoid it)
- *                           member_timeout, and those that answer are enough
+ *                                                       | (reads avoid the member)
+ *                           member_timeout, and enough other members answer
  *                                                       v
  *        joining <--up, nothing in flight-- out <--roster-- failing: I/O is kicked, the engine
  *           '--caught up, roster--> in sync                 gets errors
  *
- * The engine is given final results alone. I/O that a lost channel has ended is held, and sent
- * again in order when the member is up: its rows are still locked, and the member's OPEN has
- * proved that what was sent before is dead. Where too few members answer nothing is given up
- * before io_timeout: three of six targets behind a dead switch cost a pause.
+ * The engine gets final results alone. I/O ended by a lost channel is held, and sent again in order
+ * when the member is up: the I/O's rows are still locked, and the member's OPEN has proved that I/O
+ * sent before is dead. If too few members answer, no member is given up before io_timeout: three of
+ * six targets behind a dead switch cost a pause.
  */
 #define pr_fmt(fmt) "meshblk: " fmt
 #include "driver/group/group.h"
@@ -21,7 +21,7 @@
 #include "driver/work.h"
 
 #define MEMBER_LATE	HZ		/* age of an I/O that makes its member late */
-#define MEMBER_KICK	(2 * HZ)	/* between kicks of one that fails */
+#define MEMBER_KICK	(2 * HZ)	/* between kicks of a failing member */
 
 static bool member_up(const struct mesh_group_slot *slot)
 {
@@ -30,7 +30,9 @@ static bool member_up(const struct mesh_group_slot *slot)
 	       !mesh_group_overtaken(slot);
 }
 
-/* Fewer members than a read needs are here; requests wait, as they may come back. */
+/*
+ * Note if fewer members are here than a read needs; requests then wait, as members may come back.
+ */
 static void member_count(struct mesh_group *g)
 {
 	u64 here = g->engine->in_sync & ~g->engine->failed, lost = 0;
@@ -55,7 +57,10 @@ static bool member_uses(struct mesh_group *g, u32 i)
 	return (g->engine->in_sync | g->engine->joining) >> i & 1;
 }
 
-/* It has I/O, also what goes around the engine, and none ends. */
+/*
+ * True: the member has I/O, also from reads around the engine, and no I/O has ended for
+ * MEMBER_LATE.
+ */
 static bool member_stuck(struct mesh_group_slot *slot)
 {
 	struct mesh_member_stats s;
@@ -77,7 +82,7 @@ static bool member_is_late(struct mesh_group_slot *slot)
 	       (oldest && time_after(jiffies, oldest->since + MEMBER_LATE));
 }
 
-/* While it is late the engine reads from others. */
+/* While a member is late, the engine reads from other members. */
 static void member_note_late(struct mesh_group *g, u32 i)
 {
 	struct mesh_group_slot *slot = &g->slots[i];
@@ -92,7 +97,7 @@ static void member_note_late(struct mesh_group *g, u32 i)
 	prot_group_avoid(g->engine, late ? avoid | BIT_ULL(i) : avoid);
 }
 
-/* Its channel is lost: sent again when the member is up. */
+/* The channel of an I/O is lost: hold the I/O until the member is up. */
 static void member_hold(struct mesh_group *g, struct mesh_gio *gio)
 {
 	list_add_tail(&gio->node, &g->slots[gio->io.member].held);
@@ -100,20 +105,20 @@ static void member_hold(struct mesh_group *g, struct mesh_gio *gio)
 	trace_mesh_group_member(g, gio->io.member, MESH_TURN_HELD);
 }
 
-/* For it, or the member, there was no memory: sent again when another has ended. */
+/* The host or the member has no memory for an I/O: send again when another I/O has ended. */
 static void member_starved(struct mesh_group *g, struct mesh_gio *gio)
 {
 	list_add_tail(&gio->node, &g->starved);
 	WRITE_ONCE(g->counts.starved, g->counts.starved + 1);
 }
 
-/* An I/O has ended, and is in no list. */
+/* A member I/O has ended, and is in no list. */
 void mesh_group_ended(struct mesh_group *g, struct mesh_gio *gio, struct mesh_group_todo *todo)
 {
 	struct mesh_group_slot *slot = &g->slots[gio->io.member];
 	int err = gio->err;
 
-	/* the member, or memory, has got room */
+	/* the member has room again, or memory is free */
 	if (err != -ENOMEM && err != -EAGAIN && !list_empty(&g->starved)) {
 		struct mesh_gio *starved = list_first_entry(&g->starved, struct mesh_gio, node);
 
@@ -121,7 +126,7 @@ void mesh_group_ended(struct mesh_group *g, struct mesh_gio *gio, struct mesh_gr
 		mesh_group_send(g, starved, todo);
 	}
 	if (!err && g->state == MESH_GROUP_ACTIVE && mesh_evict_follow(g, gio, todo))
-		;	/* ends with its successor's */
+		;	/* ends with the successor's I/O */
 	else if (g->state == MESH_GROUP_STOPPED || slot->failing || !err)
 		mesh_group_deliver(g, gio, err == -ENOMEM || err == -EAGAIN ? -EIO : err);
 	else if (err == -ENOMEM || err == -EAGAIN)
@@ -130,12 +135,12 @@ void mesh_group_ended(struct mesh_group *g, struct mesh_gio *gio, struct mesh_gr
 		member_hold(g, gio);
 	else
 		mesh_group_deliver(g, gio, err);
-	/* it answers again, or its connection is lost */
+	/* the member answers again, or the connection is lost */
 	if (slot->late || err)
 		member_note_late(g, slot - g->slots);
 }
 
-/* Send what waited for members that are up, and what found no memory. */
+/* Send the I/O held for members that are up, and the I/O without memory so far. */
 static void member_resend(struct mesh_group *g, struct mesh_group_todo *todo)
 {
 	struct mesh_gio *gio, *next;
@@ -152,7 +157,7 @@ static void member_resend(struct mesh_group *g, struct mesh_group_todo *todo)
 	}
 }
 
-/* A member's state has changed, or time has passed: which are late, and what can be sent again. */
+/* A member's state has changed, or time has passed: send held I/O again, and note late members. */
 void mesh_group_retry(struct mesh_group *g, struct mesh_group_todo *todo)
 {
 	u32 i;
@@ -167,7 +172,7 @@ void mesh_group_retry(struct mesh_group *g, struct mesh_group_todo *todo)
 	mesh_evict_watch(g, todo);
 }
 
-/* Nothing is held for it any more, and what it has is called back. */
+/* Give a member up: no I/O is held any more, and I/O at the member is kicked. */
 static void member_fail(struct mesh_group *g, u32 i)
 {
 	struct mesh_group_slot *slot = &g->slots[i];
@@ -187,8 +192,8 @@ static void member_fail(struct mesh_group *g, u32 i)
 }
 
 /*
- * What its device does not end is left to it. Where that is not all, the engine has its time to do
- * without, before the group stops for it.
+ * Leave the I/O that the device does not end to the member. If some I/O cannot be left, the engine
+ * has member_timeout to do without, before the group stops.
  */
 static void member_leave(struct mesh_group *g, u32 i)
 {
@@ -203,7 +208,7 @@ static void member_leave(struct mesh_group *g, u32 i)
 		mesh_group_leave_stop(g, i);
 }
 
-/* A group that has stopped begins again without what a member does not end in its time. */
+/* A stopped group begins again without the I/O that a member does not end in time. */
 static void member_stopped(struct mesh_group *g, u32 i, struct mesh_group_todo *todo)
 {
 	struct mesh_group_slot *slot = &g->slots[i];
@@ -219,7 +224,7 @@ static void member_stopped(struct mesh_group *g, u32 i, struct mesh_group_todo *
 		mesh_group_leave(g, i);
 }
 
-/* One that is given up: until its I/O is back and the engine is without it. */
+/* Watch a member that is given up, until the I/O is back and the engine is without the member. */
 static void member_failing(struct mesh_group *g, u32 i, struct mesh_group_todo *todo)
 {
 	struct mesh_group_slot *slot = &g->slots[i];
@@ -239,7 +244,10 @@ static void member_failing(struct mesh_group *g, u32 i, struct mesh_group_todo *
 	}
 }
 
-/* One that is here and out, as its join failed: again, ever later; in sync: at once next time. */
+/*
+ * Retry the join of a member that is here and out, ever later. For a member in sync, reset the
+ * delay: the next join is at once.
+ */
 static void member_rejoin(struct mesh_group *g, u32 i)
 {
 	struct mesh_group_slot *slot = &g->slots[i];
@@ -255,7 +263,7 @@ static void member_rejoin(struct mesh_group *g, u32 i)
 	}
 }
 
-/* Whether the group can go on without its late members. */
+/* True: the group can go on without the late members. */
 static bool member_enough(struct mesh_group *g)
 {
 	u64 live = g->engine->in_sync & ~g->engine->failed;
@@ -268,9 +276,9 @@ static bool member_enough(struct mesh_group *g)
 }
 
 /*
- * When a member in use that is late is given up, in jiffies. Where the others were too few, behind
- * a dead switch say, they come back one after the other: from the moment that they are enough
- * the rest have their time, within io_timeout.
+ * Return: jiffies when a late member in use is given up. Too few members may have answered, because
+ * of a dead switch, for example. Then members come back one after the other: from the moment that
+ * enough are back, the rest have member_timeout, within io_timeout.
  */
 static unsigned long member_due(const struct mesh_group *g, const struct mesh_group_slot *slot,
 				bool enough)
@@ -287,8 +295,8 @@ static unsigned long member_due(const struct mesh_group *g, const struct mesh_gr
 }
 
 /*
- * Late for too long, with something to wait for: a member in use; or one that is out by now, which
- * I/O from before is held for, or still at.
+ * True: the member is late for too long, and something waits for the member: the group, if the
+ * member is in use, or earlier I/O, held or in flight, if the member is out by now.
  */
 static bool member_overdue(struct mesh_group *g, u32 i, bool enough)
 {
@@ -306,7 +314,7 @@ static bool member_overdue(struct mesh_group *g, u32 i, bool enough)
 	return time_after_eq(jiffies, due);
 }
 
-/* Time has passed, and mesh_group_retry() was called. */
+/* Time has passed: step each member's way out or back. Called after mesh_group_retry(). */
 void mesh_group_watch(struct mesh_group *g, struct mesh_group_todo *todo)
 {
 	bool enough;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How fast a group's background work may be: resynchronisation, catch-up, rebuild, scrub.
+ * The speed of a group's background work: resynchronisation, catch-up, rebuild, scrub.
  *
- *   requests in the last PACE_RECENT:  sync_min    none:  sync_max (0: any)
+ *   requests in the last PACE_RECENT:  sync_min    none:  sync_max (0: no limit)
  *
- * in MB/s of each member. It is given out chunk by chunk, as a timer says, and evenly: what is
- * allowed at once is begun at once, and requests that come then wait behind it.
+ * in MB/s of each member. A timer gives allowances out chunk by chunk, and evenly: the work of an
+ * allowance begins at once, and requests that come then wait behind the work.
  */
 #include <linux/ktime.h>
 #include <linux/math64.h>
@@ -15,9 +15,9 @@
 
 #define PACE_RECENT	(HZ / 4)
 #define PACE_MB		1000000
-#define PACE_PART	SZ_64K			/* what is given out at a time */
-#define PACE_LEAST_NS	(100 * NSEC_PER_USEC)	/* ... and more of it, not more often */
-#define PACE_MOST_NS	(4 * NSEC_PER_MSEC + TICK_NSEC)	/* time beyond it gives nothing */
+#define PACE_PART	SZ_64K			/* bytes given out at a time */
+#define PACE_LEAST_NS	(100 * NSEC_PER_USEC)	/* ... and more bytes, not more often */
+#define PACE_MOST_NS	(4 * NSEC_PER_MSEC + TICK_NSEC)	/* time beyond adds no allowance */
 
 /* A request comes; any context. */
 void mesh_group_used(struct mesh_group *g)
@@ -34,7 +34,7 @@ static bool pace_beside(struct mesh_group *g)
 	return time_before(jiffies, READ_ONCE(g->used_at) + PACE_RECENT);
 }
 
-/* MB/s, 0: any. */
+/* MB/s, 0: no limit. */
 static u32 pace_rate(struct mesh_group *g)
 {
 	return pace_beside(g) ? READ_ONCE(g->vol->sync_min) : READ_ONCE(g->vol->sync_max);
@@ -51,7 +51,7 @@ static u64 pace_period(u32 rate)
 	return clamp_t(u64, div_u64((u64)PACE_PART * 1000, rate), PACE_LEAST_NS, PACE_MOST_NS);
 }
 
-/* Whether there is work that has a speed. */
+/* True: there is background work to be paced. */
 static bool pace_work(const struct mesh_group *g)
 {
 	const struct prot_group *e = g->engine;
@@ -61,14 +61,14 @@ static bool pace_work(const struct mesh_group *g)
 	return e->scrubbing || ((e->joining || e->unsynced) && !e->sync.stalled);
 }
 
-/* A request is here: work that went on without a limit has one at once. The runner's. */
+/* A request comes: background work without a limit gets a limit at once. The runner's. */
 void mesh_group_pace_request(struct mesh_group *g)
 {
 	if (g->engine->allowance == PROT_NO_LIMIT && pace_work(g) && READ_ONCE(g->vol->sync_min))
 		set_bit(MESH_G_PACE, &g->flags);
 }
 
-/* Set the timer for the next part, if one is waited for. The runner's. */
+/* Set the timer for the next part, if background work waits for the part. The runner's. */
 void mesh_group_pace_arm(struct mesh_group *g)
 {
 	u32 rate = pace_rate(g);
@@ -78,7 +78,7 @@ void mesh_group_pace_arm(struct mesh_group *g)
 			      HRTIMER_MODE_ABS_SOFT);
 }
 
-/* Time has passed, or the engine has begun. */
+/* Give an allowance: time has passed, or the engine has begun. */
 void mesh_group_pace(struct mesh_group *g)
 {
 	u64 now = ktime_get_ns(), ns = now - g->paced_at;
@@ -90,10 +90,10 @@ void mesh_group_pace(struct mesh_group *g)
 		prot_group_allow(e, e->unsynced && !e->joining ? PROT_NO_LIMIT : 0, false);
 		return;
 	}
-	/* nothing is lost of a part that is not over */
+	/* too early: the time so far still counts at the next call */
 	if (rate && e->allowance != PROT_NO_LIMIT && ns < pace_period(rate))
 		return;
-	/* until now there was no limit: nothing is due for that time */
+	/* there was no limit until now: no allowance is due for the time before */
 	if (e->allowance == PROT_NO_LIMIT)
 		ns = 0;
 	g->paced_at = now;

@@ -7,9 +7,9 @@
 #include "driver/volume/volume.h"
 #include "driver/work.h"
 
-#define PLACE_AGAIN	(HZ / 2)	/* a later try of what could not be done now */
+#define PLACE_AGAIN	(HZ / 2)	/* a later try of work not possible now */
 
-/* Reads around the engine may still be at the member that a slot had before. */
+/* Put the slot's earlier member, once reads around the engine are not in flight there any more. */
 void mesh_group_forget(struct mesh_group *g, u32 i)
 {
 	struct mesh_group_slot *slot = &g->slots[i];
@@ -21,11 +21,13 @@ void mesh_group_forget(struct mesh_group *g, u32 i)
 			queue_delayed_work(mesh_wq, &g->start_work, PLACE_AGAIN);
 		return;
 	}
-	mesh_member_put_later(slot->before);	/* its close may take any time */
+	mesh_member_put_later(slot->before);	/* the close may take any time */
 	slot->before = NULL;
 }
 
-/* Another member takes the slot; it is out, as the one before it was, or has a copy of that. */
+/*
+ * Give the slot to another member. The slot is out, or @m has a copy of the slot's earlier member.
+ */
 void mesh_group_take_place(struct mesh_group *g, u32 i, struct mesh_member *m)
 {
 	struct mesh_group_slot *slot = &g->slots[i];
@@ -51,7 +53,10 @@ void mesh_group_take_place(struct mesh_group *g, u32 i, struct mesh_member *m)
 	trace_mesh_group_member(g, i, MESH_TURN_REPLACED);
 	mesh_group_release(g);
 	mesh_member_link(m, &slot->link);
-	/* those that saw it in sync, or read the pointer, have sent what they send */
+	/*
+	 * contexts that saw the old member in sync, or read the pointer, have sent all I/O to the
+	 * member
+	 */
 	synchronize_rcu();
 	slot->before = old;
 	mesh_group_forget(g, i);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * An eviction: a member leaves the group, between
+ * An eviction of a member, shared by
  *
  *   evict.c       copies the member, begins and ends the eviction
  *   evict_io.c    I/O meanwhile, and decisions to go on

@@ -82,7 +82,7 @@ static bool member_is_late(struct mesh_group_slot *slot)
 	       (oldest && time_after(jiffies, oldest->since + MEMBER_LATE));
 }
 
-/* While a member is late, the engine reads from other members. */
+/* Note if the member is late: the engine then reads from other members. */
 static void member_note_late(struct mesh_group *g, u32 i)
 {
 	struct mesh_group_slot *slot = &g->slots[i];

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Reads that go around the engine, straight to the members: what most reads of a clean group do.
- * protect/engine/bypass.h has the rules, and what is in g->writes.
+ * Reads around the engine, straight to the members, as most reads of a clean group.
+ * protect/engine/bypass.h has the rules, and the format of g->writes.
  *
- * No read that began after a write was acknowledged misses it: where a write went on without a
- * member, the mask was without that member before the write ended, and who sees the write's end in
- * the bucket sees the mask.
+ * A read begun after a write's acknowledgment never misses the write: if a write went on without a
+ * member, the mask lost the member before the write ended, and a reader that sees the write's end
+ * in the bucket sees the mask, too.
  */
 #include <linux/math64.h>
 #include <linux/slab.h>
@@ -26,19 +26,19 @@ static void read_count(struct mesh_group *g, u64 addr, u64 length, int add)
 		atomic_add(add, &g->writes[at % READ_BUCKETS]);
 }
 
-/* Before I/O of a write is sent; with the engine owned. */
+/* Before the I/O of a write is sent; with the engine owned. */
 void mesh_group_write_begins(struct mesh_group *g, u64 addr, u64 length)
 {
 	read_count(g, addr, length, PROT_BYPASS_BEGUN + 1);
 }
 
-/* Its rows are free; with the engine owned. */
+/* The rows of a write are free; with the engine owned. */
 void mesh_group_write_ended(struct mesh_group *g, u64 addr, u64 length)
 {
 	read_count(g, addr, length, -1);
 }
 
-/* The engine begins again, without what it had; with the engine owned. */
+/* The engine begins again, without the earlier writes; with the engine owned. */
 void mesh_group_reads_reset(struct mesh_group *g)
 {
 	u32 i;
@@ -47,21 +47,24 @@ void mesh_group_reads_reset(struct mesh_group *g)
 		atomic_set(&g->writes[i], prot_bypass_reset(atomic_read(&g->writes[i])));
 }
 
-/* Which members may be read from; with the engine owned. */
+/* Set the mask of members that may be read around the engine; with the engine owned. */
 void mesh_group_reads_allow(struct mesh_group *g)
 {
 	u64 mask = 0;
 
 	if (g->state == MESH_GROUP_ACTIVE)
 		mask = prot_bypass_members(g->engine) & ~mesh_evict_frozen(g);
-	/* with fewer a reader that is cut off might not notice that others go on */
+	/* with fewer members, a reader that is cut off might not notice that other hosts go on */
 	if (hweight64(mask) < g->held)
 		mask = 0;
 	if (mask != g->readable)
 		WRITE_ONCE(g->readable, mask);
 }
 
-/* The sum of a read's buckets, which no write leaves as it was. Return: whether none is open. */
+/*
+ * Sum up a read's buckets; every write changes the sum. Return: true if no bucket has an open
+ * write.
+ */
 static bool read_sum(struct mesh_group *g, u64 addr, u64 length, u32 *sum)
 {
 	u64 at = div_u64(addr, prot_bypass_bytes(&g->cfg));
@@ -76,7 +79,7 @@ static bool read_sum(struct mesh_group *g, u64 addr, u64 length, u32 *sum)
 	return prot_bypass_may(words);
 }
 
-/* A copy of a MiB is always read from the same member, so its sequential reads stay one stream. */
+/* All reads of a MiB go to the same member, so sequential reads of the MiB stay one stream. */
 static u32 read_copy(u64 mask, u64 addr)
 {
 	u32 n = hash_64(addr >> 20, 16) % hweight64(mask);
@@ -86,7 +89,9 @@ static u32 read_copy(u64 mask, u64 addr)
 	return __ffs64(mask);
 }
 
-/* prot_bypass_piece() of slots @readable. Return: whether its slot is one of these. */
+/*
+ * Do prot_bypass_piece() for slots @readable. Return: true if the piece's slot is one of @readable.
+ */
 static bool read_piece(const struct mesh_group *g, u64 readable, u64 addr, u64 length,
 		       struct prot_io *io)
 {
@@ -95,18 +100,19 @@ static bool read_piece(const struct mesh_group *g, u64 readable, u64 addr, u64 l
 }
 
 /*
- * The members that a read may go to now, and the sum of its buckets before it does. Return: slots;
- * 0: it is for the engine.
+ * Choose the slots for a read. @seen: set to the sum of the read's buckets before the read is sent.
+ * Return: slots; 0: the read is for the engine.
  */
 static u64 read_may(struct mesh_group *g, u64 addr, u64 length, u32 *seen)
 {
 	if (!READ_ONCE(g->readable) || !read_sum(g, addr, length, seen))
 		return 0;
-	smp_rmb();	/* whose end is seen of a write without a member, its mask is, too */
+	/* a reader that sees the end of a write without a member sees the mask, too */
+	smp_rmb();
 	return READ_ONCE(g->readable);
 }
 
-/* All data of a read is there. Return: whether no write came between, and it was right. */
+/* All data of a read is there. Return: true if no write came between, so the read was right. */
 static bool read_undisturbed(struct mesh_group *g, u64 addr, u64 length, u32 seen)
 {
 	u32 sum;
@@ -117,9 +123,9 @@ static bool read_undisturbed(struct mesh_group *g, u64 addr, u64 length, u32 see
 }
 
 /*
- * The one piece that a read is. @io: where it is in the group, and then on the member. @seen: for
- * mesh_group_read_right(). Return: the member; NULL: there are more pieces, or it is for the
- * engine. In an RCU read section.
+ * Begin a read of one piece. @io: the read's place in the group, set to the place on the member.
+ * @seen: for mesh_group_read_right(). Return: the member; NULL: the read has more pieces, or is for
+ * the engine. In an RCU read section.
  */
 struct mesh_member *mesh_group_read_single(struct mesh_group *g, struct prot_io *io, u32 *seen)
 {
@@ -132,8 +138,8 @@ struct mesh_member *mesh_group_read_single(struct mesh_group *g, struct prot_io 
 }
 
 /*
- * Such a read has ended, with @err. @addr: where it was in the group. Return: whether that is how
- * it ends; else the engine is to read it. Any context.
+ * A read around the engine has ended, with @err. @addr: the read's place in the group. Return: true
+ * if the read is over; false: the engine is to read again. Any context.
  */
 bool mesh_group_read_right(struct mesh_group *g, u64 addr, u64 length, u32 seen, int err)
 {
@@ -146,7 +152,7 @@ bool mesh_group_read_right(struct mesh_group *g, u64 addr, u64 length, u32 seen,
 	return false;
 }
 
-/* Whether a part may go to the members themselves; then mesh_group_read_next() has its pieces. */
+/* True: a part may go to the members directly; mesh_group_read_next() then gives the pieces. */
 bool mesh_group_read_begin(struct mesh_part *part)
 {
 	struct mesh_group *g = part->group;
@@ -164,7 +170,10 @@ bool mesh_group_read_begin(struct mesh_part *part)
 	return true;
 }
 
-/* The next piece. @io: its length, and its byte of the member. Return: which; NULL: no more. */
+/*
+ * Get the next piece. @io: set to the piece's length and byte of the member. Return: the member;
+ * NULL: no more pieces.
+ */
 struct mesh_member *mesh_group_read_next(struct mesh_part *part, struct prot_io *io)
 {
 	if (part->pos == part->length)
@@ -196,8 +205,8 @@ void mesh_group_read_ended(struct mesh_part *part, int err)
 }
 
 /*
- * A piece of such a read has ended on @m with @err. What is sent again is the engine's then; a
- * member that has failed is to leave, before the engine reads elsewhere. Any context.
+ * A piece of a read around the engine has ended on @m with @err. Errors to be retried are left to
+ * the engine's read; a failed member has to leave before the engine reads elsewhere. Any context.
  */
 void mesh_group_read_failed(struct mesh_group *g, const struct mesh_member *m, int err)
 {
@@ -210,7 +219,7 @@ void mesh_group_read_failed(struct mesh_group *g, const struct mesh_member *m, i
 			atomic64_or(BIT_ULL(i), &g->unfit);
 }
 
-/* The engine gets what members have failed; with it owned. */
+/* Report members that failed such reads to the engine; with the engine owned. */
 void mesh_group_reads_failed(struct mesh_group *g)
 {
 	u64 slots;
@@ -219,7 +228,7 @@ void mesh_group_reads_failed(struct mesh_group *g)
 	if (likely(!atomic64_read(&g->unfit)))
 		return;
 	slots = atomic64_xchg(&g->unfit, 0);
-	/* of what is attached for reading no member is ever out: it is read from others */
+	/* a group attached for reading has no member out: the engine reads from other members */
 	if (g->state != MESH_GROUP_ACTIVE || g->cfg.ro)
 		return;
 	for (i = 0; i < g->width; i++)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Rosters on members: read at an attach, written at each change. Each member has two blocks,
- * before its records (engine/geometry.h), written in turn, so that a torn one leaves the other.
+ * Rosters on members: read at an attach, written at each change. Each member has two blocks, before
+ * the member's records (engine/geometry.h), written in turn, so a torn write leaves the other
+ * block.
  */
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/slab.h>
@@ -41,7 +42,7 @@ void mesh_roster_free(struct mesh_roster_io *r)
 	kfree(r);
 }
 
-/* Whether the last roster of a member was sent, and has not ended; with group->lock. */
+/* True: the last roster I/O of a member was sent, and has not ended; with group->lock. */
 bool mesh_roster_busy(const struct mesh_group_slot *slot)
 {
 	struct mesh_roster_io *r = slot->roster;
@@ -54,7 +55,7 @@ static void roster_left(struct mesh_abandoned *a)
 	mesh_roster_free(container_of(a, struct mesh_roster_io, left));
 }
 
-/* One that its member does not end is left to it; with group->lock. */
+/* Leave a roster I/O to a member that does not end the I/O; with group->lock. */
 void mesh_roster_leave(struct mesh_group_slot *slot)
 {
 	struct mesh_roster_io *r = slot->roster;
@@ -64,7 +65,10 @@ void mesh_roster_leave(struct mesh_group_slot *slot)
 		slot->roster = NULL;
 }
 
-/* ... of members that the group does not wait for; with group->lock, the start work's. */
+/*
+ * Leave overdue roster I/O of members that the group does not wait for; with group->lock, the start
+ * work's.
+ */
 void mesh_rosters_overdue(struct mesh_group *g)
 {
 	bool serves = READ_ONCE(g->state) == MESH_GROUP_ACTIVE;
@@ -86,7 +90,10 @@ static u64 roster_addr(const struct mesh_group *g, const struct mesh_group_slot 
 	return g->cfg.meta[slot - g->slots] - (2 - block) * PROT_ROSTER_BLOCK;
 }
 
-/* Memory for the next one. Return: 0, -ENOMEM, or -EBUSY: the last one has not ended. */
+/*
+ * Prepare memory for the next roster I/O. Return: 0, -ENOMEM, or -EBUSY: the last I/O has not
+ * ended.
+ */
 static int roster_ready(struct mesh_group_slot *slot)
 {
 	lockdep_assert_held(&slot->group->lock);
@@ -97,7 +104,7 @@ static int roster_ready(struct mesh_group_slot *slot)
 	return slot->roster ? 0 : -ENOMEM;
 }
 
-/* Begin to read or write; it is ready. */
+/* Begin to read or write rosters; roster_ready() has returned 0. */
 static void roster_start(struct mesh_group *g, struct mesh_group_slot *slot, u8 op, u32 block,
 			 u32 blocks)
 {
@@ -125,7 +132,10 @@ static void roster_start(struct mesh_group *g, struct mesh_group_slot *slot, u8 
 	rcu_read_unlock();
 }
 
-/* Return: 0, or a negative errno; -ETIMEDOUT: it may still end, and its memory stays its own. */
+/*
+ * Wait for a roster I/O. Return: 0, or a negative errno; -ETIMEDOUT: the I/O may still end, and
+ * keeps the memory.
+ */
 static int roster_wait(struct mesh_group_slot *slot)
 {
 	struct mesh_roster_io *r = slot->roster;
@@ -139,8 +149,8 @@ static int roster_wait(struct mesh_group_slot *slot)
 }
 
 /*
- * The roster of a member. Return: 0; -ENODATA: both blocks are zero; -EBADMSG: there is none; or
- * why it could not be read.
+ * Read the roster of a member. Return: 0; -ENODATA: both blocks are zero; -EBADMSG: no valid
+ * roster; or the error of the read.
  */
 int mesh_roster_read(struct mesh_group *g, u32 i, struct prot_roster *r)
 {
@@ -161,15 +171,15 @@ int mesh_roster_read(struct mesh_group *g, u32 i, struct prot_roster *r)
 	return memchr_inv(slot->roster->block, 0, 2 * PROT_ROSTER_BLOCK) ? -EBADMSG : -ENODATA;
 }
 
-/* Whether a member that did not take a roster may take it when it is written again. */
+/* True: a member that did not take a roster may take the roster when written again. */
 static bool roster_passes(int err)
 {
 	return err == -ENOLINK || err == -ENOMEM || err == -EAGAIN || err == -ETIMEDOUT;
 }
 
 /*
- * Write the pending roster to these members. @broken: gets those that will not take it. Return:
- * those on which it is durable.
+ * Write the pending roster to @members. @broken: set to members that will not take the roster.
+ * Return: members with the roster durable.
  */
 u64 mesh_roster_write(struct mesh_group *g, u64 members, u64 *broken)
 {
@@ -196,7 +206,9 @@ u64 mesh_roster_write(struct mesh_group *g, u64 members, u64 *broken)
 			*broken |= roster_passes(err) ? 0 : BIT_ULL(i);
 			continue;
 		}
-		/* where it failed the same block is the next: the other may be all there is */
+		/*
+		 * after a failure the same block is next: the other block may be the only good one
+		 */
 		g->slots[i].next_block ^= 1;
 		good |= BIT_ULL(i);
 	}

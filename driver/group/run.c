@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One turn of the context that owns a group's engine: messages and flags, events, and once the
- * engine is let go, what these name. inbox.c says which context that is. The timer, whose
- * ticks are messages, is set and ended here, too.
+ * One turn of the context that owns a group's engine: messages and flags, then events, and after
+ * the engine is let go, the work named by the events. inbox.c chooses the context. The timer of
+ * MESH_G_TICK is set and ended here, too.
  */
 #include <linux/math64.h>
 #include <linux/sched/clock.h>
@@ -28,8 +28,8 @@ static void run_commit(struct mesh_group *g, struct mesh_group_todo *todo)
 }
 
 /*
- * Messages and flags, with the engine owned. @tick: set to whether time has passed. Return: whether
- * the timer is to be set again.
+ * Handle messages and flags, with the engine owned. @tick: set to true if time has passed. Return:
+ * true if the timer is to be set again.
  */
 static bool run_messages(struct mesh_group *g, struct mesh_group_todo *todo, bool *tick)
 {
@@ -42,7 +42,7 @@ static bool run_messages(struct mesh_group *g, struct mesh_group_todo *todo, boo
 		mesh_group_take(g, msg, todo);
 	if (test_and_clear_bit(MESH_G_COMMITTED, &g->flags))
 		run_commit(g, todo);
-	/* an engine that has begun knows of no member that is late, and of no speed */
+	/* an engine that has begun knows neither late members nor a speed */
 	begun = test_and_clear_bit(MESH_G_BEGUN, &g->flags);
 	paced = test_and_clear_bit(MESH_G_PACE, &g->flags);
 	if (begun || (paced && g->state == MESH_GROUP_ACTIVE))
@@ -58,7 +58,9 @@ static bool run_messages(struct mesh_group *g, struct mesh_group_todo *todo, boo
 	return *tick | begun | paced;
 }
 
-/* @tick: it was handled; else the next one stays due, or comes earlier as there is work now. */
+/*
+ * @tick: a tick was handled; else the next tick stays due, or comes earlier if there is work now.
+ */
 static void run_timer(struct mesh_group *g, bool tick)
 {
 	bool busy = g->flying || !list_empty(&g->waiting) || !list_empty(&g->active) ||
@@ -74,21 +76,21 @@ static void run_timer(struct mesh_group *g, bool tick)
 	mesh_group_pace_arm(g);
 }
 
-/* How long others had to wait for the engine, at most. */
+/* Note the longest time that others had to wait for the engine. */
 static void run_took(struct mesh_group *g, u64 ns)
 {
 	if (unlikely(ns >= (g->counts.run_us + 1) * NSEC_PER_USEC))
 		WRITE_ONCE(g->counts.run_us, div_u64(ns, NSEC_PER_USEC));
 }
 
-/* Return: whether there is more to do. */
+/* Do one turn. Return: true if there is more to do. */
 static bool run_once(struct mesh_group *g)
 {
 	struct mesh_group_todo todo = { .last_io = &todo.ios, .last_work = &todo.works };
 	u64 since = local_clock();
 	bool more = false, tick, timed = run_messages(g, &todo, &tick);
 
-	/* before a write's rows are free, and again when the engine's state is another */
+	/* before a write's rows are free, and again when the engine's state has changed */
 	mesh_group_reads_allow(g);
 	if (mesh_group_abandoned(g))
 		mesh_group_give_up(g, &todo);
@@ -142,19 +144,19 @@ static void run_kick(struct mesh_group *g)
 	rcu_read_unlock();
 }
 
-/* Wait until nothing is in flight; nothing runs the engine afterwards. Sleeps. */
+/* Wait until nothing is in flight; no context runs the engine afterwards. Sleeps. */
 void mesh_group_run_exit(struct mesh_group *g)
 {
 	set_bit(MESH_G_CLOSING, &g->flags);
 	mesh_group_flag(g, MESH_G_TICK);
-	/* what a member does not answer is called back: none else does that for background I/O */
+	/* kick members that do not answer: no other code kicks for background I/O */
 	while (!wait_event_timeout(g->idle, !READ_ONCE(g->flying) && llist_empty(&g->inbox),
 				   RUN_EXIT_KICK)) {
 		run_kick(g);
-		mesh_group_flag(g, MESH_G_TICK);	/* or is left to the member */
+		mesh_group_flag(g, MESH_G_TICK);	/* the tick may leave I/O to members */
 	}
 	timer_shutdown_sync(&g->timer);
-	synchronize_rcu();	/* a runner that had not seen CLOSING: none sets it again */
+	synchronize_rcu(); /* for a runner that had not seen CLOSING: later ones arm no pacer */
 	hrtimer_cancel(&g->pacer);
 	irq_poll_disable(&g->iop);
 	synchronize_rcu();	/* a poll that had begun before */

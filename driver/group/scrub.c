@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Scrubs of a volume's groups: begun, stopped, and how far they are. */
+/* Scrubs of a volume's groups: begin, stop and progress. */
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/netlink.h>
 
 #include "driver/group/group.h"
 #include "driver/volume/volume.h"
 
-/* The slot that a member of the layout has in a group, or PROT_NO_SOURCE. */
+/* Return: the slot of a layout's member in a group, or PROT_NO_SOURCE. */
 static u8 scrub_slot(const struct mesh_layout *l, const struct mesh_group *g, u32 member)
 {
 	u32 first = g->cfg.owner.group, i;
@@ -26,7 +26,7 @@ static bool scrub_goes_on(const struct mesh_group *g)
 	return goes_on;
 }
 
-/* Why a scrub of the layout's groups cannot begin, or NULL. @err: set to what that is. */
+/* Return: NULL, or the reason why a scrub of the layout's groups cannot begin, with @err set. */
 static const char *scrub_unfit(struct mesh_layout *l, const struct mesh_scrub_conf *conf, int *err)
 {
 	bool found = conf->source < 0;
@@ -64,8 +64,8 @@ static const char *scrub_unfit(struct mesh_layout *l, const struct mesh_scrub_co
 }
 
 /*
- * Begin a scrub of all groups of a layout; with a source, of the one that it is in. Sleeps.
- * Return: 0, or with @extack set -EOPNOTSUPP of a layout without groups, else -EBUSY.
+ * Begin a scrub of all groups of a layout; with a source, only of the source's groups. Sleeps.
+ * Return: 0, or with @extack set -EOPNOTSUPP for a layout without groups, else -EBUSY.
  */
 int mesh_groups_scrub(struct mesh_layout *l, const struct mesh_scrub_conf *conf,
 		      struct netlink_ext_ack *extack)
@@ -94,7 +94,7 @@ int mesh_groups_scrub(struct mesh_layout *l, const struct mesh_scrub_conf *conf,
 		mesh_group_own(g);
 		if (g->state == MESH_GROUP_ACTIVE) {
 			prot_group_scrub(g->engine, &how);
-			set_bit(MESH_G_PACE, &g->flags);	/* sets the pacer going */
+			set_bit(MESH_G_PACE, &g->flags);	/* starts the pacer */
 			g->scrubs = true;
 		}
 		mesh_group_release(g);
@@ -102,7 +102,7 @@ int mesh_groups_scrub(struct mesh_layout *l, const struct mesh_scrub_conf *conf,
 	return 0;
 }
 
-/* Time has passed: what a scrub that has ended found is said once; with the engine owned. */
+/* Time has passed: log the findings of an ended scrub once; with the engine owned. */
 void mesh_group_scrub_watch(struct mesh_group *g)
 {
 	const struct prot_group *e = g->engine;
@@ -122,7 +122,7 @@ void mesh_group_scrub_watch(struct mesh_group *g)
 			g->segment, g->column);
 }
 
-/* The engine begins again, and knows of no scrub. */
+/* The engine begins again, without the scrub. */
 void mesh_group_scrub_lost(struct mesh_group *g)
 {
 	if (g->scrubs)

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Payloads that members keep, so that erasure coding sends them once: in the record, and no
- * more where they go in place.
+ * Payloads kept by members, so that erasure coding sends a payload once: in the record, and not
+ * again for the write in place.
  *
  *   record (PROT_STAGE_KEEP) ends well --> g->stages[op, member]
- *     '-> in place (PROT_STAGE_LAST): taken out, sent from, put when that has ended, however
- *     '-> not used: a later write went there instead, or the member failed:
- *         put when the op is free, the member is another one, or the engine begins again
+ *     '-> in place (PROT_STAGE_LAST): taken out, used by the write, put after any end
+ *     '-> not used, because a later write went in place instead, or the member failed:
+ *         put when the op is free, the slot's member changes, or the engine begins again
  *
- * Records in order are staged one behind the other, where members can: the engine knows by
- * prot_group_staged(), and the last of them takes the others along in place.
+ * Records in order are staged one behind the other, if members can: prot_group_staged() notifies
+ * the engine, and the last write in place takes the earlier writes along.
  *
- * A write from a stage that ends with an error is sent again from the op's own copy: the
- * stage was dropped (-ESTALE), or its session has ended, and it with that. One that takes others
- * along has no copy of theirs: it is sent once, and the engine gets -ESTALE instead.
+ * A write from a stage that ends with an error is sent again from the op's own copy: the stage was
+ * dropped (-ESTALE), or ended with the session. A write that takes others along has no copy of the
+ * other payloads: such a write is sent once, and the engine gets -ESTALE instead.
  */
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/mm.h>
@@ -28,13 +28,13 @@ int mesh_group_stages_init(struct mesh_group *g)
 
 static void stage_put(struct mesh_group *g, u32 member, void *stage)
 {
-	/* no other one while a stage of it is there */
+	/* the slot's member does not change while the member has a stage */
 	struct mesh_member *m = READ_ONCE(g->slots[member].member);
 
 	m->ops->stage_put(m, stage);
 }
 
-/* An I/O has ended, in whatever context; before the runner knows. */
+/* An I/O has ended, in any context, before the runner knows: put the stage used by the I/O. */
 void mesh_group_stage_done(struct mesh_gio *gio)
 {
 	if (!gio->staged)
@@ -43,7 +43,7 @@ void mesh_group_stage_done(struct mesh_gio *gio)
 	gio->mio.stage = NULL;
 }
 
-/* What @op keeps at @member, or is to. */
+/* The entry for a stage of @op at @member. */
 static struct mesh_staged *stage_at(const struct mesh_group *g, u32 op, u32 member)
 {
 	return &g->stages[op * g->width + member];
@@ -54,7 +54,7 @@ static bool stage_is(const struct mesh_group *g, u32 op, u32 member)
 	return g->gops[op].stages >> member & 1;
 }
 
-/* What the record before this one has staged at the same member; or NULL. */
+/* Return: the stage of the record before this one at the same member; or NULL. */
 static void *stage_before(const struct mesh_group *g, const struct mesh_gio *gio)
 {
 	u32 op = gio->io.stage_after >> PROT_TAG_SHIFT, member = gio->io.member;
@@ -65,8 +65,8 @@ static void *stage_before(const struct mesh_group *g, const struct mesh_gio *gio
 }
 
 /*
- * A record: behind the one before it, if its member keeps it so. Not while a successor gets what is
- * written: that has no stages.
+ * A record: stage the payload, behind the record before this one if the member keeps both. No stage
+ * during an eviction: the successor, written as well, has no stages.
  */
 static void stage_record(struct mesh_group *g, struct mesh_gio *gio)
 {
@@ -81,7 +81,9 @@ static void stage_record(struct mesh_group *g, struct mesh_gio *gio)
 		m->ops->stage_get(m, gio->behind);
 }
 
-/* A write in place: from a stage, if there is one, with those before it that it takes along. */
+/*
+ * A write in place: sent from a stage, if there is one, with the earlier writes to be taken along.
+ */
 static void stage_place(struct mesh_group *g, struct mesh_gio *gio)
 {
 	u32 op = gio->io.stage >> PROT_TAG_SHIFT, member = gio->io.member;
@@ -95,7 +97,7 @@ static void stage_place(struct mesh_group *g, struct mesh_gio *gio)
 	gio->staged = true;
 }
 
-/* An I/O is to be sent for the first time; with nothing that is staged. */
+/* An I/O, without stages so far, is to be sent for the first time. */
 void mesh_group_stage_use(struct mesh_group *g, struct mesh_gio *gio)
 {
 	gio->mio.stage = NULL;
@@ -107,7 +109,7 @@ void mesh_group_stage_use(struct mesh_group *g, struct mesh_gio *gio)
 		stage_place(g, gio);
 }
 
-/* It is not to be kept behind another one any more. */
+/* The I/O is not to be kept behind another stage any more. */
 void mesh_group_stage_apart(struct mesh_group *g, struct mesh_gio *gio)
 {
 	if (gio->behind)
@@ -117,13 +119,13 @@ void mesh_group_stage_apart(struct mesh_group *g, struct mesh_gio *gio)
 	gio->mio.stage_room = 0;
 }
 
-/* A record was written that has left a stage. */
+/* A record was written, and has left a stage. */
 static void stage_keep(struct mesh_group *g, struct mesh_gio *gio)
 {
 	u32 op = gio->io.stage >> PROT_TAG_SHIFT, member = gio->io.member;
 	struct mesh_staged *st = stage_at(g, op, member);
 
-	/* a record that was sent twice */
+	/* a record sent twice has left two stages */
 	mesh_group_stages_put(g, op, g->gops[op].stages & BIT_ULL(member));
 	st->stage = gio->mio.stage;
 	st->at = gio->mio.behind ? gio->mio.stage_at : 0;
@@ -133,8 +135,8 @@ static void stage_keep(struct mesh_group *g, struct mesh_gio *gio)
 }
 
 /*
- * An I/O has ended: a stage that it has left is kept. Return: whether it was sent from one that
- * was dropped, and is to be sent again.
+ * An I/O has ended: keep the stage left by the I/O. Return: true if the I/O was sent from a dropped
+ * stage, and is to be sent again.
  */
 bool mesh_group_stage_ended(struct mesh_group *g, struct mesh_gio *gio)
 {
@@ -149,7 +151,7 @@ bool mesh_group_stage_ended(struct mesh_group *g, struct mesh_gio *gio)
 	       g->state != MESH_GROUP_STOPPED;
 }
 
-/* What is left of an op's stages at these members, all of which it has. */
+/* Put the op's stages at @members; the op has a stage at each. */
 void mesh_group_stages_put(struct mesh_group *g, u32 op, u64 members)
 {
 	struct mesh_gop *gop = &g->gops[op];
@@ -162,7 +164,7 @@ void mesh_group_stages_put(struct mesh_group *g, u32 op, u64 members)
 	}
 }
 
-/* These members are not there any more, or no op is. */
+/* Put all stages at @members, because the members are gone, or no op is left. */
 void mesh_group_stages_end(struct mesh_group *g, u64 members)
 {
 	u32 op;

@@ -4,12 +4,12 @@
  *
  *   enough members up -> read rosters -> decide (roster/membership.h) -> targets note the number
  *        ^                                                                     |
- *        '------- a member fails: without it ------- roster durable on all <---'
+ *        '- a member fails: without the member - roster durable on all <-------'
  *                                                          |
  *                                                          v
  *                                                    engine begins: LOADING
  *
- * One work item does it all, so only one roster is written at a time.
+ * One work item does all steps, so only one roster is written at a time.
  */
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/moduleparam.h>
@@ -20,9 +20,9 @@
 #include "driver/volume/volume.h"
 #include "driver/work.h"
 
-#define START_AGAIN	(HZ / 2)	/* a later try of what could not be done now */
+#define START_AGAIN	(HZ / 2)	/* a later try of work not possible now */
 #define START_RESTART	(2 * HZ)	/* how long a restart waits for the rest of the members */
-#define START_FAILED	(2 * HZ)	/* of one that labels were written for */
+#define START_FAILED	(2 * HZ)	/* the same, where labels may have been written */
 #define START_NOTED	(5 * HZ)	/* how long an attach waits for meshd to answer */
 
 static unsigned int attach_wait_ms = 30000;
@@ -57,26 +57,26 @@ static u64 start_members_busy(struct mesh_group *g)
 	return busy;
 }
 
-/* What an attach has found on the members that are up. */
+/* Findings of an attach on the members that are up. */
 struct start_found {
 	struct prot_roster best;
 	u64	opened;		/* members whose blocks could be read */
-	u64	blank;		/* of these, those that have no roster */
-	u64	highest;	/* attach number */
-	bool	any;		/* @best is one */
-	int	refused;	/* why these are not enough */
-	bool	deaf;		/* meshd has not noted a roster: it does without */
-	bool	waits;		/* others may read on for a while */
+	u64	blank;		/* of @opened, members without a roster */
+	u64	highest;	/* the highest attach number */
+	bool	any;		/* @best is valid */
+	int	refused;	/* error of the decision, 0: not refused */
+	bool	deaf;		/* meshd has not noted a roster: go on without meshd */
+	bool	waits;		/* other hosts may read on for a while */
 };
 
-/* Return: whether the roster is one of this group. */
+/* Return: true if the roster is one of this group. */
 static bool start_fits(struct mesh_group *g, const struct prot_roster *r, u32 i)
 {
 	return !memcmp(&r->geo, &g->geo, sizeof(g->geo)) &&
 	       !memcmp(r->uuid[i], &g->slots[i].member->conf.uuid, PROT_UUID_LEN);
 }
 
-/* Return: NULL, or why the group cannot be attached. */
+/* Read the rosters of members @up. Return: NULL, or the reason why the group cannot be attached. */
 static const char *start_read(struct mesh_group *g, u64 up, struct start_found *f)
 {
 	struct prot_roster *r = &g->ms.pend;	/* free until the decision */
@@ -110,7 +110,7 @@ static const char *start_read(struct mesh_group *g, u64 up, struct start_found *
 	return NULL;
 }
 
-/* The roster before the first one: members that hold the same, nothing. */
+/* The roster before the first one: all members are in sync, and equally empty. */
 static void start_first(struct mesh_group *g, struct prot_roster *r)
 {
 	u32 i;
@@ -123,7 +123,7 @@ static void start_first(struct mesh_group *g, struct prot_roster *r)
 	memcpy(r->host, &mesh_host_uuid, PROT_UUID_LEN);
 }
 
-/* Return: NULL, or why the group cannot be attached now. */
+/* Decide on the attach. Return: NULL, or the reason why the group cannot be attached now. */
 static const char *start_decide(struct mesh_group *g, struct start_found *f)
 {
 	struct prot_attach a = { .stale = g->conf.stale, .served = g->cfg.attach };
@@ -166,14 +166,14 @@ static const char *start_decide(struct mesh_group *g, struct start_found *f)
 	return NULL;
 }
 
-/* Have targets note the number of this attachment. Return: members that did not. */
+/* Request targets to note the number of this attachment. Return: members without the note. */
 static u64 start_note(struct mesh_group *g, u64 members)
 {
 	u64 bad = 0;
 	u32 i;
 
 	for (i = 0; i < g->width; i++) {
-		g->slots[i].noted = false;	/* that was an earlier number */
+		g->slots[i].noted = false;	/* an earlier note was of an earlier number */
 		if (!(members >> i & 1))
 			continue;
 		g->slots[i].noted = !mesh_group_note(g->slots[i].member, g->ms.pend.attach);
@@ -183,7 +183,7 @@ static u64 start_note(struct mesh_group *g, u64 members)
 	return bad;
 }
 
-/* The engine begins with the committed roster. */
+/* Begin the engine with the committed roster. */
 static void start_engine(struct mesh_group *g)
 {
 	const struct prot_roster *r = &g->ms.cur;
@@ -197,21 +197,24 @@ static void start_engine(struct mesh_group *g)
 	g->held = g->ms.held;
 	WRITE_ONCE(g->witness.waits, false);
 	for (i = 0; g->cfg.ro && i < g->width; i++) {
-		/* a member that came in another one's place, and that the writer gave nothing */
+		/* a new member in another one's place, without data from the writer */
 		if (!mesh_group_named(g, i))
 			g->cfg.in_sync &= ~BIT_ULL(i);
-		/* of one that comes later; of one that is here: maybe of an attach that failed */
+		/*
+		 * the roster's number is for members that come later; the label's higher number of
+		 * a member here may be of an attach that failed
+		 */
 		g->slots[i].number = max(g->slots[i].number, r->attach);
 	}
 	memcpy(g->cfg.left, r->left, sizeof(g->cfg.left));
-	/* where the layout names another extent by now, that one comes when this one serves */
+	/* if the layout names another extent by now, the extent comes when the group serves */
 	memcpy(g->cfg.uuid, r->uuid, sizeof(g->cfg.uuid));
 	counts = g->engine->counts;
 	memset(g->engine, 0, prot_group_bytes(&g->cfg));
 	mesh_group_stages_end(g, ~0ULL);
 	memset(g->gops, 0, g->cfg.ops * sizeof(*g->gops));
 	prot_group_init(g->engine, &g->cfg);
-	g->engine->counts = counts;	/* people's, not of this attachment alone */
+	g->engine->counts = counts;	/* for users, across attachments */
 	mesh_group_reads_reset(g);
 	mesh_group_scrub_lost(g);
 	for (i = 0; i < g->width; i++) {
@@ -224,7 +227,7 @@ static void start_engine(struct mesh_group *g)
 	mesh_group_release(g);
 }
 
-/* The pending roster is durable on these members. Return: whether that committed it. */
+/* The pending roster is durable on members @good. Return: true if now committed. */
 static bool start_written(struct mesh_group *g, u64 good)
 {
 	bool committed = prot_membership_written(&g->ms, good);
@@ -234,9 +237,10 @@ static bool start_written(struct mesh_group *g, u64 good)
 }
 
 /*
- * When it may serve, in jiffies, 0: now. Another host that had the group may be cut off from the
- * members that are here, and read on from one that is not: it notices in the dead time of its
- * sessions. That runs since the last member came, and fenced others; twice, as timers may be late.
+ * Return: jiffies when the group may serve, 0: now. Another host that had the group may be cut off
+ * from the members that are here, and read on from a member that is not here. The other host
+ * notices in the dead time of the sessions. The dead time runs since the last member came, and
+ * fenced other hosts; twice, as timers may be late.
  */
 static unsigned long start_dead(const struct mesh_group *g)
 {
@@ -250,7 +254,7 @@ static unsigned long start_dead(const struct mesh_group *g)
 	return time_before(jiffies, at) ? at | 1 : 0;
 }
 
-/* Return: NULL: it is begun; or why not now. */
+/* Attach with members @up. Return: NULL, or the reason why not now. */
 static const char *start_attach(struct mesh_group *g, u64 up)
 {
 	struct start_found *f = kzalloc(sizeof(*f), GFP_KERNEL);
@@ -259,7 +263,7 @@ static const char *start_attach(struct mesh_group *g, u64 up)
 
 	while (!why) {
 		why = start_read(g, up, f) ?: start_decide(g, f);
-		/* where some have failed meanwhile the next try may go better */
+		/* if some members have failed meanwhile, the next try may succeed */
 		WRITE_ONCE(g->refused, up == had ? f->refused : 0);
 		if (why || g->cfg.ro)
 			break;
@@ -279,7 +283,7 @@ static const char *start_attach(struct mesh_group *g, u64 up)
 				break;
 			}
 		}
-		up &= ~bad;	/* as if they had not been there: decide again */
+		up &= ~bad;	/* decide again as if the bad members had not been there */
 		if (!bad || hweight64(up) < g->geo.k)
 			why = "members fail while the group is attached";
 	}
@@ -287,10 +291,10 @@ static const char *start_attach(struct mesh_group *g, u64 up)
 	return why;
 }
 
-/* Whether to attach now with the members that are up, or to wait for more. */
+/* True: attach now with the members that are up. False: wait for more members. */
 static bool start_now(struct mesh_group *g, u64 up)
 {
-	/* one that has I/O which was given up does not come soon */
+	/* a member with I/O that was given up does not come soon */
 	bool soon = g->cfg.epoch || (up | start_members_busy(g)) == GENMASK_ULL(g->width - 1, 0);
 	unsigned long wait = soon ? START_RESTART : msecs_to_jiffies(READ_ONCE(attach_wait_ms));
 
@@ -299,7 +303,7 @@ static bool start_now(struct mesh_group *g, u64 up)
 		mesh_group_set_state(g, MESH_GROUP_OPENING, "too few members are here");
 		return false;
 	}
-	/* from the last one on that has come, and so fences others, or has gone */
+	/* the wait counts from the last member's coming, which fences other hosts, or going */
 	if (!g->since || up != g->since_up) {
 		g->since = jiffies | 1;
 		g->since_up = up;
@@ -330,13 +334,13 @@ static void start_open(struct mesh_group *g)
 		return;
 	why = mesh_group_mem_renew(g) ? start_attach(g, up) :
 					"no memory: members have I/O yet that names what it had";
-	if (why) {	/* it has waited: from now on each try is at once */
+	if (why) {	/* the wait is over: from now on each try is at once */
 		mesh_group_set_state(g, MESH_GROUP_OPENING, why);
 		mesh_volume_changed(g->vol);
 		start_again(g, g->refused ? START_AGAIN : START_FAILED);
 		return;
 	}
-	/* that was for this attach alone: what is missing at the next one is not given up */
+	/* @stale was for this attach alone: members missing at the next attach are not given up */
 	g->conf.stale = false;
 	if (g->dead_at) {
 		mesh_group_set_state(g, MESH_GROUP_OPENING,
@@ -347,7 +351,7 @@ static void start_open(struct mesh_group *g)
 	start_serve(g);
 }
 
-/* A group that is attached already waits for its time. */
+/* Attach, or serve when an attached group's time has come. */
 static void start_opening(struct mesh_group *g)
 {
 	if (!g->dead_at)
@@ -359,10 +363,11 @@ static void start_opening(struct mesh_group *g)
 }
 
 /*
- * A roster without members that the engine has lost, with another one in a slot, or with one that
- * has caught up: what the engine or the layout has and the newest roster does not say; or one that
- * says whether meshd notes them. Return: 0; -EBUSY, -EINPROGRESS: not now; -EAGAIN: the engine is
- * to be given the committed one again, as a joining member that failed waits for it.
+ * Propose the next roster, if the newest one lacks a change of the engine or the layout: members
+ * lost by the engine are out, another member is in a slot, a member has caught up, or meshd notes
+ * removals from now on, or no longer. Return: 0; -EBUSY, -EINPROGRESS: not now; -EAGAIN: the engine
+ * is to be given the committed roster again, because a joining member that failed waits for the
+ * roster.
  */
 static int start_propose(struct mesh_group *g)
 {
@@ -398,7 +403,7 @@ static int start_propose(struct mesh_group *g)
 	return add ? prot_membership_add(&g->ms, __ffs64(add)) : mesh_group_witness_step(g);
 }
 
-/* Members on which a roster cannot be written are no members. */
+/* Fail the members on which a roster cannot be written. */
 static void start_broken(struct mesh_group *g, u64 members)
 {
 	u32 i;
@@ -431,8 +436,8 @@ static void start_commit(struct mesh_group *g)
 }
 
 /*
- * Rosters, one after the other, until there is nothing to say. One that a member did not take is
- * written again later: that the member is lost is not decided here.
+ * Write rosters, one after the other, until no change is left. A roster that a member did not take
+ * is written again later; only a member with a lasting error is failed.
  */
 static void start_rosters(struct mesh_group *g)
 {
@@ -464,7 +469,7 @@ static void start_rosters(struct mesh_group *g)
 	}
 }
 
-/* A group that has stopped, with nothing in flight: begin again. */
+/* Begin a stopped group again, once nothing is in flight. */
 static void start_stopped(struct mesh_group *g)
 {
 	mesh_group_own(g);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A group's state and its members' parts in it. All files of the group, and readers outside, call
- * these functions, which call no other file of the group.
+ * A group's state, and the members' roles in the group. All files of the group, and readers
+ * outside, call these functions, which call no other file of the group.
  */
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/moduleparam.h>
@@ -15,10 +15,12 @@ static unsigned int member_timeout_ms = 8000;
 module_param(member_timeout_ms, uint, 0644);
 MODULE_PARM_DESC(member_timeout_ms, "a member of a group that answers nothing is out after that");
 
-/* Those that read an engine without owning it, as it may move. */
+/* Readers of an engine without ownership; the engine may move. */
 DEFINE_STATIC_SRCU(state_engines);
 
-/* Around reads of a group's engine that do not own it, nor are of group->lock. Sleeps. */
+/*
+ * Around reads of a group's engine without ownership and without group->lock. The reader may sleep.
+ */
 int mesh_group_engine_begin(void)
 	__acquires(&state_engines)
 {
@@ -60,8 +62,8 @@ static const char *state_name(enum mesh_group_state state)
 }
 
 /*
- * Its state, and why it does not serve in it, or serves no read, as of one moment. Return: that, or
- * NULL: it does.
+ * Get the group's state, and the reason why the group does not serve, or serves no reads; state and
+ * reason are of one moment. Return: the reason, or NULL: the group serves.
  */
 const char *mesh_group_stands(struct mesh_group *g, const char **state)
 {
@@ -80,7 +82,7 @@ const char *mesh_group_stands(struct mesh_group *g, const char **state)
 	return READ_ONCE(g->few) ? "reads wait: too few members are here" : NULL;
 }
 
-/* Nothing is started any more: the volume goes, or no layout has the group. */
+/* True: nothing new is started, because the volume goes, or no layout has the group. */
 bool mesh_group_abandoned(struct mesh_group *g)
 {
 	if (test_bit(MESH_G_CLOSING, &g->flags) || READ_ONCE(g->vol->forced))
@@ -91,14 +93,14 @@ bool mesh_group_abandoned(struct mesh_group *g)
 	return !READ_ONCE(g->vol->orderly);
 }
 
-/* Whether the slot's member is here. With group->lock, or in an RCU section. */
+/* True: the slot's member is here. With group->lock, or in an RCU section. */
 bool mesh_group_up(const struct mesh_group_slot *slot)
 {
 	struct mesh_member *m = READ_ONCE(slot->member);
 
 	/* pairs with mesh_member_step() */
 	return smp_load_acquire(&m->state) == MESH_MEMBER_UP && !READ_ONCE(m->suspended) &&
-	       !atomic_read(&m->abandoned);	/* it is about to be DOWN */
+	       !atomic_read(&m->abandoned);	/* with abandoned I/O, DOWN soon */
 }
 
 static u8 state_role(const struct mesh_group *g, u32 i)
@@ -116,8 +118,8 @@ static u8 state_role(const struct mesh_group *g, u32 i)
 }
 
 /*
- * A member's part in the group, as of some moment. While the group is opening no roster is decided
- * on: which members have all writes is not known.
+ * Return: a member's role in the group, as of some moment. While the group is opening, no roster is
+ * decided on, so the members with all writes are not known.
  */
 u8 mesh_group_role(struct mesh_group *g, u32 i)
 {
@@ -145,7 +147,7 @@ u64 mesh_group_behind(struct mesh_group *g, u32 i)
 	return behind;
 }
 
-/* Whether the slot's member is the one that the roster names. */
+/* True: the slot's member is the one named by the roster. With group->lock. */
 bool mesh_group_named(const struct mesh_group *g, u32 i)
 {
 	lockdep_assert_held(&g->lock);
@@ -153,15 +155,19 @@ bool mesh_group_named(const struct mesh_group *g, u32 i)
 }
 
 /*
- * Have the member's target note an attachment. Of an extent that another group has, too, it may
- * know a higher number by now: that of the same host fences as well. Return: 0, or why not.
+ * Request the member's target to note an attachment. An extent shared with another group may know a
+ * higher number by now: as a number of the same host, the higher one fences as well. Return: 0, or
+ * a negative errno.
  */
 int mesh_group_note(struct mesh_member *m, u64 attach)
 {
 	return mesh_member_attach(m, max(attach, READ_ONCE(m->info.attach)));
 }
 
-/* Attached for reading, and a writer has it since: what is there is not what the roster says. */
+/*
+ * True: a writer has attached the group after this attach for reading, so the data may differ from
+ * the roster.
+ */
 bool mesh_group_overtaken(const struct mesh_group_slot *slot)
 {
 	return slot->group->cfg.ro && READ_ONCE(slot->member->info.attach) > slot->number;

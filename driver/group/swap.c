@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A member's place goes to the successor that has a copy of it: WHOLE to OVER of evict.c.
+ * A member's place goes to the successor with a copy: from WHOLE to OVER in evict.c.
  *
- * From FREEZING on nothing goes to the place until the roster with the successor's UUID is
- * committed (prot_membership_swap()): another host may take that roster or the one before it.
+ * From FREEZING on, nothing goes to the place until the roster with the successor's UUID is
+ * committed (prot_membership_swap()): another host may take the new roster or the one before.
  */
 #define pr_fmt(fmt) "meshblk: " fmt
 
@@ -13,7 +13,10 @@
 #include "driver/volume/volume.h"
 #include "driver/work.h"
 
-/* Its target notes the attachment without group->lock: that may take half a minute. */
+/*
+ * Request the successor's target to note the attachment, without group->lock, because the note may
+ * take half a minute.
+ */
 void mesh_evict_note(struct mesh_group *g, struct mesh_evict *ev)
 {
 	u64 attach;
@@ -27,14 +30,14 @@ void mesh_evict_note(struct mesh_group *g, struct mesh_evict *ev)
 		return;
 	err = mesh_group_note(ev->member, attach);
 	mutex_lock(&g->lock);
-	/* another one may have been begun meanwhile */
+	/* another attachment may have begun meanwhile */
 	ev->noted = !err && attach == g->ms.cur.attach;
 	mutex_unlock(&g->lock);
 	if (!err)
 		mod_delayed_work(mesh_wq, &g->start_work, 0);
 }
 
-/* Whether the slot's place may go to the member; any context that sleeps. */
+/* True: the slot's place may go to @m; any context that sleeps. */
 bool mesh_evict_ready(struct mesh_group *g, u32 slot, const struct mesh_member *m)
 {
 	bool ready;
@@ -46,7 +49,7 @@ bool mesh_evict_ready(struct mesh_group *g, u32 slot, const struct mesh_member *
 	return ready;
 }
 
-/* Whether nothing is in flight at the place or the successor; owned. */
+/* True: nothing is in flight at the place or the successor; owned. */
 static bool swap_drained(struct mesh_evict *ev)
 {
 	const struct mesh_group_slot *slot = &ev->group->slots[ev->slot];
@@ -59,11 +62,13 @@ static bool swap_drained(struct mesh_evict *ev)
 	       list_empty(&ev->again);
 }
 
-/* Whether the other members suffice, no other change is being written, and meshd can note it. */
+/*
+ * True: the other members suffice, no other change is being written, and meshd can note the change.
+ */
 static bool swap_may(struct mesh_group *g, u32 slot)
 {
 	lockdep_assert_held(&g->lock);
-	/* the place would be frozen until meshd is there */
+	/* otherwise the place would be frozen until meshd is there */
 	if (g->ms.cur.flags & PROT_ROSTER_WITNESS && !mesh_nl_witness())
 		return false;
 	return g->state == MESH_GROUP_ACTIVE && !g->ms.pending && !g->slots[slot].before &&
@@ -72,8 +77,8 @@ static bool swap_may(struct mesh_group *g, u32 slot)
 }
 
 /*
- * The layout in use names @m for the slot, which is in sync: the next step towards that. With
- * group->lock. Return: whether there is one; then the start work comes again.
+ * The layout in use names @m for the slot, which is in sync: take the next step of the swap. With
+ * group->lock. Return: true if an eviction to @m goes on; the start work then comes again.
  */
 bool mesh_evict_swap(struct mesh_group *g, u32 slot, const struct mesh_member *m)
 {
@@ -86,7 +91,7 @@ bool mesh_evict_swap(struct mesh_group *g, u32 slot, const struct mesh_member *m
 	mesh_group_own(g);
 	may = swap_may(g, slot);
 	mesh_group_release(g);
-	/* an extent with a number counts as used: not before the others suffice */
+	/* an extent with a number counts as used: no note before the others suffice */
 	if (ev->state == EVICT_WHOLE && !ev->noted && may)
 		ev->note = g->ms.cur.attach;
 	mesh_group_own(g);
@@ -105,7 +110,7 @@ bool mesh_evict_swap(struct mesh_group *g, u32 slot, const struct mesh_member *m
 	return mine;
 }
 
-/* Propose the successor's roster, where that is due; with group->lock. Return: 0 or -EBUSY. */
+/* Propose the successor's roster, if due; with group->lock. Return: 0 or -EBUSY. */
 int mesh_evict_propose(struct mesh_group *g)
 {
 	struct mesh_evict *ev = g->evict;
@@ -117,7 +122,8 @@ int mesh_evict_propose(struct mesh_group *g)
 		return 0;
 	err = prot_membership_swap(&g->ms, ev->slot, (u8 *)&ev->member->conf.uuid);
 	if (!err) {
-		g->slots[ev->slot].next_block = 0;	/* the successor's have not been written */
+		/* the successor's blocks have not been written */
+		g->slots[ev->slot].next_block = 0;
 		return 0;
 	}
 	mesh_group_own(g);
@@ -127,19 +133,19 @@ int mesh_evict_propose(struct mesh_group *g)
 	return err;
 }
 
-/* The member whose rosters are written for the slot; with group->lock. */
+/* Return: the member to take the slot's rosters; with group->lock. */
 struct mesh_member *mesh_evict_roster(const struct mesh_group *g, u32 slot)
 {
 	const struct mesh_evict *ev = g->evict;
 
-	/* one that was proposed for another reason is not the successor's */
+	/* a roster proposed for another reason is not for the successor */
 	return ev && ev->slot == slot && READ_ONCE(ev->state) == EVICT_SWAPPING && !ev->taken &&
 	       g->ms.pending &&
 	       !memcmp(g->ms.pend.uuid[slot], &ev->member->conf.uuid, PROT_UUID_LEN) ?
 	       ev->member : g->slots[slot].member;
 }
 
-/* A roster is committed; with group->lock. */
+/* A roster is committed: a roster with the successor ends the eviction; with group->lock. */
 void mesh_evict_committed(struct mesh_group *g)
 {
 	struct mesh_evict *ev = g->evict;
@@ -166,8 +172,9 @@ void mesh_evict_committed(struct mesh_group *g)
 }
 
 /*
- * A member is lost that no roster can be without: if for the place alone, which the swap has
- * frozen, then the group stops, and is attached with what the rosters say; with group->lock.
+ * No roster can do without a lost member. If too few members are left besides the place frozen by
+ * the swap, fail the place: the group stops, and is attached by the rosters found; with
+ * group->lock.
  */
 void mesh_evict_stuck(struct mesh_group *g)
 {

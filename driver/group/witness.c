@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Rosters that meshd notes in this host's state folder, so that it can say later that no other
- * host has gone on with the members that are missing (roster/membership.h): a removal before any
- * member has its roster, all others once they are committed.
+ * Rosters noted by meshd in this host's state folder, so that meshd can say later that no other
+ * host has gone on with the missing members (roster/membership.h). A removal is noted before any
+ * member has the roster, all other rosters after the commit.
  *
  *   group                            meshd
- *     | roster, or what is noted? ---> | writes a file, whole and durable
- *     | <------------ what is noted -- |
+ *     | roster, or a question -------> | writes a file, whole and durable
+ *     | <------------ noted roster --- |
  *
- * A question that is not answered is sent again each second. What is noted is compared as a whole:
- * no answer to an older question is taken for one to this.
+ * An unanswered request is sent again each second. The noted roster is compared as a whole: no
+ * answer to an older request is taken for an answer to the present one.
  */
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/slab.h>
@@ -22,7 +22,10 @@
 #define WITNESS_AGAIN	HZ
 #define WITNESS_SAYS	(10 * HZ)	/* between two lines of the log */
 
-/* Whether a removal could be decided by the members alone: any k of them exclude others. */
+/*
+ * True: the group needs a witness, because the members alone cannot decide a removal: k other
+ * members may be left. Otherwise any k members exclude others.
+ */
 static bool witness_needed(const struct mesh_group *g)
 {
 	return !g->cfg.ro && g->geo.k <= g->width - g->geo.k;
@@ -48,14 +51,14 @@ void mesh_group_witness_exit(struct mesh_group *g)
 	kfree(g->witness.answer);
 }
 
-/* Whether meshd notes a removal before it counts; as of some moment. */
+/* True: meshd notes a removal before the removal counts; as of some moment. */
 bool mesh_group_witnessed(const struct mesh_group *g)
 {
 	return !g->cfg.ro && READ_ONCE(g->state) != MESH_GROUP_OPENING &&
 	       READ_ONCE(g->ms.cur.flags) & PROT_ROSTER_WITNESS;
 }
 
-/* What meshd at @port has noted, as bytes; @bytes 0: nothing. */
+/* meshd at @port answers with the noted roster, as bytes; @bytes 0: none is noted. */
 void mesh_group_answered(struct mesh_group *g, u32 port, const void *roster, u32 bytes)
 {
 	struct mesh_group_witness *w = &g->witness;
@@ -74,7 +77,7 @@ void mesh_group_answered(struct mesh_group *g, u32 port, const void *roster, u32
 		mod_delayed_work(mesh_wq, &g->start_work, 0);
 }
 
-/* Take the last answer, if one has come since. Return: whether it has. */
+/* Take the last answer, if new. Return: true if there was a new answer. */
 static bool witness_take(struct mesh_group *g)
 {
 	struct mesh_group_witness *w = &g->witness;
@@ -99,7 +102,7 @@ static bool witness_take(struct mesh_group *g)
 	return true;
 }
 
-/* Note @r, NULL: what is noted? Not more often than each second. */
+/* Request meshd to note @r, NULL: to send the noted roster. At most once a second. */
 static void witness_request(struct mesh_group *g, const struct prot_roster *r)
 {
 	struct mesh_group_witness *w = &g->witness;
@@ -122,13 +125,16 @@ static bool witness_has(const struct mesh_group *g, const struct prot_roster *r)
 	       !memcmp(known->uuid, r->uuid, sizeof(r->uuid));
 }
 
-/* Whether the wait for an answer is over: there is one, or none will come. */
+/* True: the wait for an answer is over, because an answer has come, or none will come. */
 static bool witness_ends(struct mesh_group *g)
 {
 	return READ_ONCE(g->witness.answered) || !mesh_nl_witness() || mesh_group_abandoned(g);
 }
 
-/* Return: what is known of the store, or NULL; @here: whether meshd has said that. Sleeps. */
+/*
+ * Return: the noted roster, as far as known, or NULL; @here: set to true if meshd has answered now.
+ * Sleeps.
+ */
 const struct prot_roster *mesh_group_recall(struct mesh_group *g, unsigned long wait, bool *here)
 {
 	unsigned long until = jiffies + wait;
@@ -136,7 +142,7 @@ const struct prot_roster *mesh_group_recall(struct mesh_group *g, unsigned long 
 	*here = false;
 	if (!witness_needed(g))
 		return NULL;
-	witness_take(g);	/* of an older question */
+	witness_take(g);	/* an answer to an older request */
 	while (!*here && mesh_nl_witness() && time_before(jiffies, until) &&
 	       !mesh_group_abandoned(g)) {
 		witness_request(g, NULL);
@@ -146,7 +152,10 @@ const struct prot_roster *mesh_group_recall(struct mesh_group *g, unsigned long 
 	return g->witness.any ? &g->witness.known : NULL;
 }
 
-/* Whether @r is noted; if not, it is requested, and waited for. With @wait 0 it does not sleep. */
+/*
+ * Return: true if @r is noted. If not, request the note, and wait for at most @wait. With @wait 0,
+ * do not wait for meshd.
+ */
 bool mesh_group_noted(struct mesh_group *g, const struct prot_roster *r, unsigned long wait)
 {
 	unsigned long until = jiffies + wait;
@@ -164,13 +173,13 @@ bool mesh_group_noted(struct mesh_group *g, const struct prot_roster *r, unsigne
 	return false;
 }
 
-/* Whether the pending roster may be written; else I/O waits for that as long as it takes. */
+/* True: the pending roster may be written. False: I/O waits for meshd's note, however long. */
 bool mesh_group_may_write(struct mesh_group *g)
 {
 	struct mesh_group_witness *w = &g->witness;
 	bool waits = prot_membership_must_note(&g->ms) && !mesh_group_noted(g, &g->ms.pend, 0);
 
-	if (waits && !w->waits)		/* it is to answer before that is worth a line */
+	if (waits && !w->waits)		/* meshd has time to answer before a line is logged */
 		w->said_at = jiffies - WITNESS_SAYS + WITNESS_AGAIN;
 	WRITE_ONCE(w->waits, waits);
 	if (waits && time_after_eq(jiffies, w->said_at + WITNESS_SAYS)) {
@@ -182,8 +191,8 @@ bool mesh_group_may_write(struct mesh_group *g)
 }
 
 /*
- * A roster more, when meshd has come or gone: from now on it notes what is removed, or the group
- * goes on by itself. Return: 0, or -EBUSY; -EINPROGRESS: not now.
+ * Propose a roster when meshd has come or gone: from then on meshd notes removals, or the group
+ * goes on without meshd. Return: 0, or -EBUSY; -EINPROGRESS: not now.
  */
 int mesh_group_witness_step(struct mesh_group *g)
 {
@@ -199,7 +208,10 @@ int mesh_group_witness_step(struct mesh_group *g)
 						-EINPROGRESS;
 	if (!port)
 		return 0;
-	/* one that cannot note would keep a removal waiting: this one has to show that it can */
+	/*
+	 * a meshd that cannot note would keep a removal waiting, so meshd has to note this roster
+	 * first
+	 */
 	witness_take(g);
 	if (!is && w->heard != port)
 		w->any = false;

@@ -35,6 +35,8 @@ void mesh_group_write_begins(struct mesh_group *g, u64 addr, u64 length)
 /* The rows of a write are free; with the engine owned. */
 void mesh_group_write_ended(struct mesh_group *g, u64 addr, u64 length)
 {
+	/* the mask without a member that failed is seen first; pairs with read_may() */
+	smp_mb__before_atomic();
 	read_count(g, addr, length, -1);
 }
 
@@ -107,7 +109,10 @@ static u64 read_may(struct mesh_group *g, u64 addr, u64 length, u32 *seen)
 {
 	if (!READ_ONCE(g->readable) || !read_sum(g, addr, length, seen))
 		return 0;
-	/* a reader that sees the end of a write without a member sees the mask, too */
+	/*
+	 * a reader that sees the end of a write without a member sees the mask, too; pairs with
+	 * mesh_group_write_ended()
+	 */
 	smp_rmb();
 	return READ_ONCE(g->readable);
 }

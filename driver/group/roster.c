@@ -104,13 +104,12 @@ static int roster_ready(struct mesh_group_slot *slot)
 	return slot->roster ? 0 : -ENOMEM;
 }
 
-/* Begin to read or write rosters; roster_ready() has returned 0. */
-static void roster_start(struct mesh_group *g, struct mesh_group_slot *slot, u8 op, u32 block,
-			 u32 blocks)
+/* Begin to read or write rosters on @m, of the slot; roster_ready() has returned 0. */
+static void roster_start(struct mesh_group *g, struct mesh_group_slot *slot, struct mesh_member *m,
+			 u8 op, u32 block, u32 blocks)
 {
 	struct mesh_roster_io *r = slot->roster;
 	struct mesh_mio *mio = &r->mio;
-	struct mesh_member *m;
 
 	lockdep_assert_held(&g->lock);
 	r->begun = true;
@@ -125,7 +124,6 @@ static void roster_start(struct mesh_group *g, struct mesh_group_slot *slot, u8 
 	mio->op = op;
 	mio->done = roster_done;
 	rcu_read_lock();
-	m = mesh_evict_roster(g, slot - g->slots);
 	mesh_abandoned_init(&r->left, m);
 	mesh_member_submit(m, mio);
 	mesh_member_commit(m, 0);
@@ -159,7 +157,7 @@ int mesh_roster_read(struct mesh_group *g, u32 i, struct prot_roster *r)
 
 	err = roster_ready(slot);
 	if (!err) {
-		roster_start(g, slot, PROT_READ, 0, 2);
+		roster_start(g, slot, mesh_evict_roster(g, i), PROT_READ, 0, 2);
 		err = roster_wait(slot);
 	}
 	if (err)
@@ -191,11 +189,17 @@ u64 mesh_roster_write(struct mesh_group *g, u64 members, u64 *broken)
 
 	for (i = 0; i < g->width; i++) {
 		struct mesh_group_slot *slot = &g->slots[i];
+		struct mesh_member *m = mesh_evict_roster(g, i);
 
-		if (!(members >> i & 1) || roster_ready(slot))
+		/*
+		 * the runner may have ended an eviction since its roster was proposed: the member in
+		 * place must not get a roster that names the successor
+		 */
+		if (!(members >> i & 1) || memcmp(g->ms.pend.uuid[i], &m->conf.uuid, PROT_UUID_LEN) ||
+		    roster_ready(slot))
 			continue;
 		prot_roster_seal(slot->roster->block, &g->ms.pend, &g->cfg.owner, i);
-		roster_start(g, slot, PROT_WRITE, slot->next_block, 1);
+		roster_start(g, slot, m, PROT_WRITE, slot->next_block, 1);
 		sent |= BIT_ULL(i);
 	}
 	for (i = 0; i < g->width; i++) {

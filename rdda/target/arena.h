@@ -17,22 +17,22 @@ struct tgt_session;
 
 /* Physically contiguous pages behind one memory region. */
 struct tgt_piece {
-	struct page *page;	/* the first; zeroed before it is given */
+	struct page *page;	/* the first page; zeroed before the client gets the piece */
 	struct scatterlist sg;	/* the piece, mapped for the session's device */
 	struct ib_mr *mr;	/* remote read and write, zero based */
 };
 
 struct tgt_arena {
 	u32 bytes;			/* granted in the login */
-	u32 shift;			/* of the size of a piece */
+	u32 shift;			/* log2 of a piece's size */
 	unsigned int nr;
 	bool mapped;
 	struct tgt_piece *piece;
 };
 
 /*
- * The piece in which all of a payload lies as one run, nearly always; NULL: it is several. @at: set
- * to where in it.
+ * Return: the piece that holds the whole payload as one run, as nearly always; NULL: the payload is
+ * several runs. @at: set to the payload's offset in the piece.
  */
 static inline const struct tgt_piece *tgt_arena_piece(const struct tgt_arena *a,
 						      const struct rdda_parsed *p, u32 *at)
@@ -45,7 +45,9 @@ static inline const struct tgt_piece *tgt_arena_piece(const struct tgt_arena *a,
 	return &a->piece[off >> a->shift];
 }
 
-/* Where a byte of the arena is; what follows it is good to the end of its page. @off: checked. */
+/*
+ * Return: the address of a byte of the arena, valid to the end of the byte's page. @off: checked.
+ */
 static inline void *tgt_arena_at(const struct tgt_arena *a, u32 off)
 {
 	return page_address(a->piece[off >> a->shift].page) + (off & ((1U << a->shift) - 1));

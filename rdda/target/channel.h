@@ -18,9 +18,9 @@ struct tgt_session;
 #define TGT_CHAIN		32	/* work requests in one post */
 #define TGT_SGES		16	/* of one work request: payloads that are pushed together */
 
-/* What a channel counts, ever. */
+/* Counters of a channel; none is ever reset. */
 enum tgt_count {
-	/* its turns' */
+	/* written in turns only */
 	TGT_COMMANDS,
 	TGT_READS,
 	TGT_READ_BYTES,
@@ -35,32 +35,36 @@ enum tgt_count {
 	TGT_COUNTS
 };
 
-/* One connection. A part names the file that writes it, but for its set-up in channel.c. */
+/*
+ * One connection. Each group of fields names the file that writes the group; channel.c sets all of
+ * them up.
+ */
 struct tgt_channel {
 	struct tgt_session	*s;		/* session; set at login */
 	unsigned int		index;		/* in the session */
 	/*
-	 * both proofs were right: of channel 0 written by its control work only, under tgt_lock; of
-	 * others set when they are made
+	 * the client has proved the key. Channel 0: written by the channel's control work only,
+	 * under tgt_lock; other channels: set at creation
 	 */
 	bool			proven;
 	/*
-	 * the login was refused after its proof was read: why, negative errno; written by the
-	 * control work only
+	 * 0, or the negative errno for which the login was refused after the proof was read;
+	 * written by the control work only
 	 */
 	int			refused;
 	bool			dead;		/* nothing is posted or admitted any more */
 	/* the CQ is not polled any more; set by the teardown */
 	bool			drained;
 	struct rdma_cm_id	*cm;		/* connection */
-	/* queue pair; the CQ of its receives is polled in its turns alone, the other: sq.c */
+	/* queue pair; only turns of the channel poll the receive CQ, for the send CQ see sq.c */
 	struct rdda_qp		q;
-	/* its turns: poller.c, turns.c */
+	/* turns of the channel: poller.c, turns.c */
 	struct {
 		struct llist_node	node;
 		atomic_t		state;
 		/*
-		 * ns when it is to be armed again if nothing comes; 0: it was. Its turns' (queue.c)
+		 * ns at which busy polling ends and the CQ is armed again, if no completion comes;
+		 * 0: no busy polling. Written in turns only (queue.c)
 		 */
 		u64			until;
 	} poll;
@@ -68,16 +72,17 @@ struct tgt_channel {
 	/* channel.c */
 	struct {
 		struct rdda_proof	proof;	/* of channel 0, with QPNs and GIDs */
-		struct rdda_key		key;	/* that channel 0 was opened with, for the others */
-		u8			reads;	/* in flight that the client may request */
-		u32			features;	/* RDDA_FEAT_* that both know */
-		struct delayed_work	deadline;	/* of the proof */
+		struct rdda_key		key;	/* named by channel 0's login; for all */
+		u8			reads;	/* READs that the client may have in flight */
+		u32			features;	/* RDDA_FEAT_* that both sides know */
+		/* for the proof; after a refusal, for the disconnect */
+		struct delayed_work	deadline;
 	} login;
 	struct work_struct	fail;		/* the NIC reported an error */
 
 	/* tasklet: posts completions when bios end outside of a turn */
 	struct tasklet_struct	kick;
-	/* task that polls the CQ now and will post by itself; queue.c */
+	/* task that polls the CQ now, and posts results itself at the end of the batch; queue.c */
 	struct task_struct	*batcher;
 
 	/* receives: queue.c */
@@ -85,7 +90,7 @@ struct tgt_channel {
 		struct rdda_bufs	msg;
 		spinlock_t		ctl_lock;	/* ctl */
 		struct list_head	ctl;	/* control messages that need to sleep */
-		struct work_struct	ctl_work;	/* handles them */
+		struct work_struct	ctl_work;	/* handles the messages of @ctl */
 	} rx;
 
 	/* contexts of commands */
@@ -94,36 +99,36 @@ struct tgt_channel {
 		unsigned int		nr;
 		struct llist_head	free;	/* not in use; taken in a turn only: cmd.c */
 		struct llist_head	done;	/* ended, newest first: push.c */
-		u32			taken;	/* admitted, ever; its turns': cmd.c */
+		u32			taken;	/* admitted, ever; in turns only: cmd.c */
 	} cmd;
-	u32			arena_off;	/* its part of the session's arena, in bytes */
+	u32			arena_off;	/* own part of the session's arena, in bytes */
 	u32			arena_len;
 
-	/* whether results wait for others: gather.c; several CPUs write this */
+	/* decides if results wait for others: gather.c; several CPUs write these fields */
 	struct {
 		atomic_t		ended;	/* commands, ever */
 		/* commands in a row that found their CPU busy */
 		u32			busy;
 		u32			mute;	/* results that do not wait */
-		/* ... the next time that one has waited in vain */
+		/* next value of @mute, used when a result has waited in vain */
 		u32			mute_next;
 		u32			seen;	/* results that waited when @timer was set */
-		ktime_t			due;	/* of @timer, that another CPU may be setting */
-		ktime_t			until;	/* it is not set again after this */
+		ktime_t			due;	/* expiry of @timer; any CPU may be setting both */
+		ktime_t			until;	/* last time at which @timer is set again */
 		struct hrtimer		timer;
 	} gather;
 
 	/* what is to be sent: push.c */
 	struct {
-		spinlock_t		lock;	/* this part and the next */
-		unsigned int		nr_ctl;	/* how many of @ctl are answers */
+		spinlock_t		lock;	/* this group and @sq */
+		unsigned int		nr_ctl;	/* number of answers in @ctl */
 		struct list_head	pend;	/* ended commands, oldest first */
-		u32			collected;	/* that were put there, ever */
+		u32			collected;	/* commands put into @pend, ever */
 		struct list_head	ctl;	/* control messages */
 		struct rdda_bufs	msg;	/* of sends in flight, a ring */
 		unsigned int		head;	/* buffers taken, ever */
 		unsigned int		tail;	/* buffers given back, ever */
-		/* an event comes with the next send completion, or a turn will look; sq.c */
+		/* an event comes with the next send completion, or a turn will poll the CQ; sq.c */
 		bool			armed;
 		struct ib_wc		wc[4];	/* send completions being handled; sq.c */
 	} tx;
@@ -131,11 +136,13 @@ struct tgt_channel {
 	struct rdda_sq		sq;	/* push.c; under tx.lock */
 	u64			count[TGT_COUNTS];	/* by enum tgt_count */
 
-	/* completions being handled: queue.c; on the stack many kernels would clear it first */
+	/*
+	 * completions being handled: queue.c; on the stack many kernels would clear the array first
+	 */
 	struct ib_wc		wc[16];
 };
 
-/* Context: as @what says. */
+/* Add @n to a counter. Context: as the comments in enum tgt_count say. */
 static inline void tgt_count(struct tgt_channel *ch, enum tgt_count what, u64 n)
 {
 	WRITE_ONCE(ch->count[what], ch->count[what] + n);
@@ -159,12 +166,12 @@ int tgt_rbuf_post(struct tgt_channel *ch, struct rdda_buf *rb);
 /* poller.c */
 #define POLLER_QUEUED	1
 #define POLLER_RUNS	2
-#define POLLER_WAITED	4	/* tgt_poller_quiet() has begun: for good */
+#define POLLER_WAITED	4	/* tgt_poller_quiet() has begun; never cleared */
 
-/* Of a CPU. */
+/* The poller of one CPU. */
 struct tgt_poller {
 	struct llist_head	ready;	/* tgt_channel.poll.node, newest first */
-	struct work_struct	work;	/* queued when @ready is not empty any more */
+	struct work_struct	work;	/* queued when a channel comes into an empty @ready */
 };
 
 void tgt_poller_kick(struct tgt_channel *ch);

@@ -16,25 +16,25 @@ struct tgt_view;
 
 /* A command in flight; preallocated with its channel. */
 struct tgt_cmd {
-	struct bio		bio;		/* what the device is doing for it now */
+	struct bio		bio;		/* I/O that the device does now */
 	struct bio_vec		vec[TGT_VECS];	/* of @bio */
 	struct llist_node	done;		/* in tgt_channel.cmd.done or .free */
 	/* in tgt_sdrive.queue, tgt_drive.slow or tgt_channel.tx.pend */
 	struct list_head	node;
-	struct tgt_channel	*ch;		/* where it came from */
-	/* that it was admitted under; put last, at the end of its last bio */
+	struct tgt_channel	*ch;		/* channel of the command */
+	/* view under which the command was admitted; put last, at the end of the last bio */
 	struct tgt_view		*view;
-	struct rdda_parsed	p;		/* what it requests */
+	struct rdda_parsed	p;		/* the parsed request */
 	u16			status;		/* enum rdda_status, once ended */
-	/* all of a discard or zeroing is done, and now made durable */
+	/* all of a discard or zeroing is done; the flush makes the result durable */
 	bool			flushing;
-	/* zeroes are written, the device does not make them */
+	/* pages of zeroes are written, since the device does not zero */
 	bool			by_pages;
 	sector_t		at;		/* next sector of a discard or zeroing */
-	sector_t		left;		/* sectors left of it */
+	sector_t		left;		/* sectors left of a discard or zeroing */
 	sector_t		step;		/* sectors that the bio zeroes */
-	u32			cost;		/* bytes it counts for in tgt_drive.inflight */
-	bool			taken;		/* ... and in tgt_sdrive.taken */
+	u32			cost;		/* bytes added to tgt_drive.inflight */
+	bool			taken;		/* @cost is counted in tgt_sdrive.taken, too */
 };
 
 int tgt_cmds_msg(struct tgt_channel *ch, struct rdda_buf *rb);

@@ -18,7 +18,10 @@ struct netlink_ext_ack;
 struct tgt_cmd;
 struct tgt_sdrive;
 
-/* A message's handler waits that long: others of generic netlink may wait behind it. */
+/*
+ * The longest wait in a message's handler: other generic netlink messages may wait behind the
+ * handler.
+ */
 #define TGT_WAIT_MS	5000
 #define TGT_DRIVE_CAP	(8 << 20)	/* bytes with a device before sessions take turns */
 
@@ -29,37 +32,37 @@ enum tgt_drive_state {
 
 /* A block device that is exported. */
 struct tgt_drive {
-	struct kref		ref;		/* the list, sdrives and netlink hold it */
-	struct kref		mem;		/* @ref as one, and who waits for @closed */
-	struct list_head	node;		/* in tgt_drives, or in drive.c; tgt_lock */
+	struct kref		ref;		/* held by the list, sdrives and netlink handlers */
+	struct kref		mem;		/* held by @ref, and by waiters for @closed */
+	struct list_head	node;		/* in tgt_drives or drives_closing; tgt_lock */
 	uuid_t			uuid;		/* from its label */
-	/* host UUID of this target when it was given the table; tgt_lock */
+	/* host UUID of this target when meshd set the table; tgt_lock */
 	uuid_t			host;
 	char			*path;		/* as meshd gave it */
 	struct mesh_bdev_handle	handle;		/* how @bd was opened */
 	struct block_device	*bd;		/* held exclusively */
 	u32			lba_shift;	/* 9 or 12 */
 	/*
-	 * what the smallest command counts for, not 0: keeps the device's tags from running out,
-	 * which would make a submitter of other drives' commands sleep
+	 * least cost of a command, in bytes, not 0. Small commands must not use up the device's
+	 * tags: a submitter, which has commands of other drives too, would sleep for a tag
 	 */
 	u32			cost_min;
-	bool			may_sleep;	/* a submitter may, in its driver */
-	u32			most;		/* bytes of a command */
-	struct work_struct	close;		/* gives @bd back */
-	struct completion	closed;		/* completed by it */
+	bool			may_sleep;	/* the driver may sleep in submit_bio() */
+	u32			most;		/* bytes of the largest command */
+	struct work_struct	close;		/* closes @bd */
+	struct completion	closed;		/* completed once @bd is closed */
 	enum tgt_drive_state	state;		/* written under tgt_lock */
 	bool			removing;	/* DRIVE_DEL is at work; tgt_lock */
 	struct list_head	extents;	/* by start; tgt_lock */
-	struct list_head	sdrives;	/* sessions that use it; tgt_lock */
+	struct list_head	sdrives;	/* of sessions with this drive; tgt_lock */
 	struct list_head	waiters;	/* for views to be gone; tgt_lock */
 	/* sched.c */
-	u32			cost_batch;	/* what a CPU counts by itself */
-	struct percpu_counter	inflight;	/* bytes given to the device, about */
-	atomic_t		sharing;	/* sdrives that have taken of it */
+	u32			cost_batch;	/* bytes that one CPU counts by itself */
+	struct percpu_counter	inflight;	/* bytes given to the device, approximately */
+	atomic_t		sharing;	/* sdrives whose @taken is not 0 */
 	spinlock_t		slow_lock;	/* guards @slow */
 	struct list_head	slow;		/* commands that take several bios, or may sleep */
-	struct work_struct	slow_work;	/* submits them */
+	struct work_struct	slow_work;	/* submits the commands of @slow */
 };
 
 /* Wait in a message's handler. Return: 0, -EINPROGRESS at @until, or -EINTR when killed. */

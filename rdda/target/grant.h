@@ -18,20 +18,21 @@ struct tgt_session;
 /* A line of a drive's table. */
 struct tgt_extent {
 	struct list_head	node;	/* in tgt_drive.extents, by start; tgt_lock for all */
-	struct tgt_drive	*drive;		/* where it is */
+	struct tgt_drive	*drive;		/* drive with the extent */
 	uuid_t			uuid;		/* name */
 	u64			start;		/* byte */
 	u64			len;		/* bytes */
 	uuid_t			holder;		/* host last granted rw, as noted in the label */
 	u64			epoch;		/* highest granted */
 	u64			attach;		/* highest number noted in the label */
-	uuid_t			attacher;	/* host that it was noted for */
+	uuid_t			attacher;	/* host for which @attach was noted */
 	bool			ready;		/* zeroed */
 	struct list_head	opens;		/* struct tgt_open */
-	/* a grant was requested from meshd, which has not answered */
+	/* meshd was requested to note a grant and has not answered yet */
 	bool			pending;
-	uuid_t			claim;	/* host that preempts or renews: no other gets it ... */
-	unsigned long		claim_until;	/* ... before that, in jiffies */
+	/* host that preempts or renews: no other host gets the extent before @claim_until */
+	uuid_t			claim;
+	unsigned long		claim_until;	/* in jiffies */
 };
 
 /* An opened extent of a session. */
@@ -45,14 +46,14 @@ struct tgt_open {
 	u64			blocks;		/* length */
 	bool			rw;		/* access */
 	bool			closing;	/* no command is admitted any more */
-	u64			cut;	/* commands of views older than this may still run */
-	struct tgt_channel	*ch;		/* to be answered with CLOSED, may be NULL */
-	u64			tag;		/* of that answer */
+	u64			cut;	/* commands of views with a lower seq may still run */
+	struct tgt_channel	*ch;		/* channel for the CLOSED answer, or NULL */
+	u64			tag;		/* of the CLOSED answer */
 };
 
 /* The extents that a session may reach on a drive. */
 struct tgt_view {
-	/* 1 while in force, and one for each command admitted under it */
+	/* one reference while in force, and one for each command admitted under the view */
 	struct percpu_ref	ref;
 	struct list_head	node;	/* in tgt_sdrive.views, whether in force or not; tgt_lock */
 	struct tgt_sdrive	*sd;
@@ -64,23 +65,23 @@ struct tgt_view {
 	struct rdda_extent_view	ext[];
 };
 
-/* A drive as one session sees it. */
+/* A drive as one session uses the drive. */
 struct tgt_sdrive {
 	struct tgt_session	*s;		/* session, referenced */
 	struct tgt_drive	*d;		/* drive, referenced */
-	u32			nsid;		/* its handle on the wire */
+	u32			nsid;		/* handle on the wire */
 	struct tgt_view __rcu	*view;		/* in force; NULL when nothing is open */
-	struct list_head	views;		/* all that live; tgt_lock, as all lists here */
+	struct list_head	views;		/* all not yet freed; tgt_lock, as all lists here */
 	struct list_head	opens;		/* by slba */
-	struct list_head	closing;	/* waiting for views */
+	struct list_head	closing;	/* openings that wait for older views */
 	struct list_head	on_drive;	/* in tgt_drive.sdrives */
-	bool			gone;	/* the drive was lost; its commands end with that status */
+	bool			gone;	/* the drive was lost; new commands end with RDDA_ST_GONE */
 	/* sched.c */
-	spinlock_t		lock;		/* guards these */
-	u32			taken;	/* bytes with the device, of commands above the cap */
+	spinlock_t		lock;		/* guards the fields below */
+	u32			taken;	/* bytes with the device, of commands with @taken */
 	struct list_head	queue;		/* commands waiting for their turn */
-	struct work_struct	work;		/* submits them */
-	struct timer_list	look;		/* runs @work, while there are any */
+	struct work_struct	work;		/* submits the commands of @queue */
+	struct timer_list	look;		/* queues @work, while @queue has commands */
 	struct rcu_head		rcu;
 };
 

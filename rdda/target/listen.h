@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Logins, and who we are to them. */
+/* Listeners and logins; places for connections without a proof; counts of refused logins. */
 #ifndef TGT_LISTEN_H
 #define TGT_LISTEN_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Orders of meshd, and what it is notified of. */
+/* Orders of meshd, requests to meshd and notifications of events. */
 #ifndef TGT_NETLINK_H
 #define TGT_NETLINK_H
 

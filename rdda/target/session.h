@@ -24,46 +24,56 @@ struct tgt_unproven;
 #define TGT_CHANNELS_MAX	16	/* of a session */
 
 /*
- * One incarnation of one client. A part names the file that writes it, but for its set-up in
- * session.c.
+ * One incarnation of one client. Each group of fields names the file that writes the group;
+ * session.c sets all of them up.
  */
 struct tgt_session {
-	/* the list, channels, sdrives, opens and grants requested from meshd hold it */
+	/* held by the list, sdrives, grants requested from meshd, the works in @end, and callers */
 	struct kref		ref;
-	void			(*release)(struct kref *ref);	/* of the last one */
+	void			(*release)(struct kref *ref);	/* frees the session */
 	struct list_head	node;		/* in tgt_sessions; tgt_lock */
 	u32			id;		/* number on the wire and in netlink */
 
 	/* session.c */
 	struct {
 		uuid_t			host;
-		struct sockaddr_storage	addr;	/* where channel 0 comes from; for the log */
+		struct sockaddr_storage	addr;	/* address of channel 0's client; for the log */
 		u32			boot;	/* first 32 bits of its boot id */
-		u32			number;	/* of the session within that boot */
-		u8			boot_id[RDDA_UUID_LEN];	/* whole; by the proof, tgt_lock */
-		bool			proved;	/* the key: only then does it count for others; */
-						/* under tgt_lock, with LIVE; never cleared */
-		bool			left;	/* good-bye said (queue.c), or a newer session: */
-						/* no evidence any more that its host lives */
-		unsigned long		heard;	/* jiffies of what its CPU sent last; queue.c */
-		unsigned int		dead_ms;	/* of its login; constant */
+		u32			number;	/* of the session within the client's boot */
+		u8			boot_id[RDDA_UUID_LEN];	/* whole; of the proof, tgt_lock */
+		/*
+		 * the client proved the key: from then on the session counts for others; set under
+		 * tgt_lock, with LIVE; never cleared
+		 */
+		bool			proved;
+		/*
+		 * good-bye said (queue.c), or replaced by a newer session: @heard is no evidence
+		 * any more that the host lives
+		 */
+		bool			left;
+		/*
+		 * jiffies of the last message that the client's CPU made: queue.c; for a join:
+		 * listen.c
+		 */
+		unsigned long		heard;
+		unsigned int		dead_ms;	/* dead_ms at the login; constant */
 	} client;
 
-	/* its place among those that are not; taken away by reasons.c */
+	/* the session's place among connections without a proof; reasons.c clears it */
 	struct tgt_unproven	*unproven;
 	spinlock_t		lock;		/* @state, @err, @channel, @taken */
 	enum tgt_state		state;		/* see state.h */
-	int			err;		/* why it ended, negative errno */
-	struct ib_device	*dev;		/* RDMA device all its channels are on */
+	int			err;		/* why the session ended, negative errno */
+	struct ib_device	*dev;		/* RDMA device of all channels */
 	struct rdda_limits	lim;		/* what @dev can do */
 	/*
-	 * its own; no other session's keys reach its memory, and no queue pair is on it that has
-	 * not proved the key once there is memory
+	 * protection domain of this session alone: keys of other sessions do not reach the arena.
+	 * Once the arena exists, each queue pair on @pd has proved the key
 	 */
 	struct ib_pd		*pd;
-	/* the arena and each channel; the last one frees @pd */
+	/* users of @pd: the arena and each channel; the last user frees @pd */
 	refcount_t		pd_users;
-	/* memory given; reserved and built once before LIVE, read only then */
+	/* memory given to the client; reserved and built once before LIVE, read only afterwards */
 	struct tgt_arena	arena;
 
 	/* the client's bounce arena: queue.c */
@@ -74,7 +84,7 @@ struct tgt_session {
 
 	unsigned int		nr_channels;	/* granted; 0 before the proof */
 	struct tgt_channel	*channel[TGT_CHANNELS_MAX];	/* by index */
-	/* channels that have proved themselves, as bits; never taken again */
+	/* indexes of channels that have proved the key, as bits; never cleared */
 	unsigned long		taken;
 
 	/* tgt_lock: grant.c */
@@ -84,32 +94,32 @@ struct tgt_session {
 		unsigned int		nr_opens;
 		u32			next_nsid;	/* for cyclic allocation */
 		u32			next_handle;
-		unsigned int		undrained;	/* sdrives whose views live */
+		unsigned int		undrained;	/* sdrives not yet freed */
 	} grants;
 
 	/*
-	 * whether it has what a login would be granted by now; tgt_lock: share.c, but for @use and
-	 * @channels, which session.c sets
+	 * compares the session's share with the share of a login now; tgt_lock: share.c, but for
+	 * @use and @channels, which session.c sets
 	 */
 	struct {
-		unsigned int		use;	/* channels that its client has a use for */
-		unsigned int		channels;	/* its share at the login */
-		unsigned int		turns;	/* in a row in which that differs by much */
-		bool			sent;	/* its client was notified */
+		unsigned int		use;	/* channels that the client has a use for */
+		unsigned int		channels;	/* share at the login */
+		unsigned int		turns;	/* in a row with a large difference */
+		bool			sent;	/* the client was notified */
 	} share;
 
 	/* session.c */
 	struct {
-		struct delayed_work	watch;	/* ends it when @client.heard is too old */
+		struct delayed_work	watch;	/* ends the session when @client.heard is too old */
 		struct work_struct	kill;	/* tears down queue pairs and regions */
-		struct delayed_work	leave;	/* lets go of the connections, after @kill */
-		bool			removed;	/* @dev goes, and waits: listen.c */
-		struct work_struct	free;	/* gives memory back when the bios are */
-		bool			freeing;	/* that is queued or runs; tgt_lock */
-		struct tgt_past		*past;	/* left of it when it ends without a good-bye */
+		struct delayed_work	leave;	/* destroys the connections, after @kill */
+		bool			removed;	/* @dev waits for @leave: listen.c */
+		struct work_struct	free;	/* frees the memory once all bios are back */
+		bool			freeing;	/* @free is queued or runs; tgt_lock */
+		struct tgt_past		*past;	/* kept when the session ends without a good-bye */
 	} end;
 
-	/* its device in sysfs; set before LIVE is announced, cleared by @end.free */
+	/* device in sysfs; set before LIVE is announced, cleared by @end.free */
 	struct device		*shown;
 };
 

@@ -4,8 +4,8 @@
  *
  *   LOGIN --proof of channel 0--> LIVE
  *     |                             |
- *     |  (refused, silent for 5 s)  |  (a channel lost, silent for dead_ms,
- *     |                             |   superseded, fenced, BYE)
+ *     |  (refused, or no proof      |  (a channel lost, silent for dead_ms,
+ *     |   within proof_ms)          |   superseded, fenced, BYE)
  *     `-----------> DYING <---------'
  *                     |  QPs destroyed and drained, memory regions destroyed
  *                 DRAINING     bios of hung drives keep a session here
@@ -29,27 +29,35 @@ enum tgt_state {
 bool tgt_state_may(enum tgt_state from, enum tgt_state to);
 const char *tgt_state_name(enum tgt_state state);
 
-/* What an OPEN is decided from. */
+/* The facts from which an OPEN is decided. */
 struct tgt_open_facts {
 	bool	found;		/* this target has such an extent */
-	bool	drive_gone;	/* its drive was unplugged */
-	bool	ready;		/* it is zeroed */
+	bool	drive_gone;	/* the extent's drive was unplugged */
+	bool	ready;		/* the extent is zeroed */
 	bool	rw;		/* requested */
 	bool	preempt;	/* requested */
-	bool	again;		/* the requesting client had it open before */
+	bool	again;		/* the requesting client had the extent open before */
 	u64	epoch;		/* requested */
 	u64	seen;		/* highest granted before */
 	u64	attach;		/* requested number; 0: none */
 	u64	attach_seen;	/* highest noted before */
-	bool	attach_self;	/* that was noted for the requesting host */
-	/* an older incarnation of the requesting host has, or may have, commands on that drive */
+	bool	attach_self;	/* @attach_seen was noted for the requesting host */
+	/*
+	 * an older incarnation of the requesting host has, or may have, commands on the extent's
+	 * drive
+	 */
 	bool	old_self;
-	bool	others_dying;	/* a session of another host that had it open is being torn down */
-	bool	claimed;	/* another host is preempting it */
-	bool	other_rw;	/* a living session has it open for writing */
-	bool	other_ro;	/* living sessions have it open for reading */
-	bool	self_other;	/* the requesting session has it open with another access */
-	bool	pending;	/* a grant of it was requested from meshd, which has not answered */
+	/*
+	 * another host's session is ending, the own CLOSE is not answered, or commands may still
+	 * run where an opening was revoked
+	 */
+	bool	others_dying;
+	bool	claimed;	/* another host preempts or renews the extent */
+	bool	other_rw;	/* a living session has the extent open for writing */
+	bool	other_ro;	/* living sessions have the extent open for reading */
+	bool	self_other;	/* the requesting session has the extent open with another access */
+	/* meshd was requested to note a grant of the extent and has not answered yet */
+	bool	pending;
 	bool	noted;		/* meshd just wrote this grant into the label */
 	bool	holder_none;	/* the label names no holder */
 	bool	holder_self;	/* the label names the requesting host */

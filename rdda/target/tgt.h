@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the whole of meshtgt shares: its lock, its settings, its identity. core.c has them. */
+/* The lock, the settings and the identity that all parts of meshtgt share; core.c defines them. */
 #ifndef TGT_TGT_H
 #define TGT_TGT_H
 
@@ -19,14 +19,16 @@ extern unsigned int tgt_keepalive_ms;
 extern unsigned int tgt_dead_ms;
 
 #define TGT_MS_LEAST	100U		/* a tick may be 10 ms long, and a CPU busy */
-#define TGT_MS_MOST	(3600U * 1000)	/* all that is computed with it fits 32 bits */
+#define TGT_MS_MOST	(3600U * 1000)	/* every computation with it fits 32 bits */
 
 static inline unsigned int tgt_keepalive(void)
 {
 	return clamp(READ_ONCE(tgt_keepalive_ms), TGT_MS_LEAST, TGT_MS_MOST / 3);
 }
 
-/* Whatever was set: one keep-alive that is late must not end a session. */
+/*
+ * At least three keep-alive intervals, for any dead_ms: one late keep-alive must not end a session.
+ */
 static inline unsigned int tgt_dead(void)
 {
 	return clamp(READ_ONCE(tgt_dead_ms), 3 * tgt_keepalive(), TGT_MS_MOST);

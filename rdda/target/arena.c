@@ -6,18 +6,16 @@
  *     |  piece 0, MR 0  |  piece 1, MR 1  | ...
  *     |  channel 0's part     |  channel 1's part     | ...
  *
- * A piece is physically contiguous, so a run of arena pages is a handful of
- * bio_vecs or scatter entries. Each has one memory region, zero based, made
- * for this session and destroyed with it. The target never interprets the data.
+ * A piece is physically contiguous, so a run of arena pages is a handful of bio_vecs or scatter
+ * entries. Each piece has one memory region, zero based, made for this session and destroyed with
+ * the session. The target never interprets the data.
  *
- * Memory of a session = arena + channels * (1.4 KiB a receive, 0.4 KiB a
- * command context). With the defaults and budgets for 1,000 sessions see
- * docs/architecture.md.
+ * Memory of a session = arena + channels * (1.4 KiB a receive, 0.4 KiB a command context). For the
+ * defaults and the budgets of 1,000 sessions see docs/architecture.md.
  *
- * A host may be the client of its own target and write back, or swap, to such a
- * volume: when that session is lost, no memory comes free before there is another,
- * whose arena would have to be found first. So the pages of ended sessions are kept,
- * as many as one takes.
+ * A host may be the client of its own target, and write back or swap to such a volume. When the
+ * host's session is lost, no memory comes free before the next session lives, and the next session
+ * first needs an arena. So the target keeps pages of ended sessions: as many as one session takes.
  */
 #define pr_fmt(fmt) "meshtgt: " fmt
 #include <linux/bio.h>
@@ -34,12 +32,12 @@
 #include "rdda/target/tgt.h"
 #include "rdda/wire.h"
 
-#define PART_MIN	(512U << 10)	/* a channel needs some commands' worth */
+#define PART_MIN	(512U << 10)	/* enough for some commands of a channel */
 #define PIECE_MAX	(2U << 20)
 #define PIECE_MIN	(128U << 10)	/* the client's buddies need aligned borders */
-#define SPARE_BYTES	(8U << 20)	/* kept at least, if there are as many */
+#define SPARE_BYTES	(8U << 20)	/* kept at least, if sessions have left as many */
 #define CHANNELS_UNSAID	4		/* of a session whose client does not say how many */
-#define CHANNELS_LEAST	2		/* beside however many other clients, from a budget */
+#define CHANNELS_LEAST	2		/* of one client beside many, before the budgets */
 
 static unsigned int channels_max = TGT_CHANNELS_MAX;
 module_param(channels_max, uint, 0644);
@@ -67,16 +65,17 @@ static unsigned int channels_used;	/* budget_lock */
 static LIST_HEAD(spare);		/* pages of ended sessions; budget_lock */
 static unsigned int spare_bytes;	/* budget_lock */
 
-/* The arena of all sessions, at most, in bytes. */
+/* The limit of all sessions' arenas together, in bytes. */
 unsigned long tgt_arena_limit(void)
 {
 	return READ_ONCE(arena_budget) ?: totalram_pages() << (PAGE_SHIFT - 2);
 }
 
 /*
- * A session's share. @use: what its client has a use for, 0: not said. @clients: all, with it. A
- * client alone may load the target from each of its CPUs; many that do would only make more
- * messages of the same work. Return: channels, before the budgets.
+ * A session's share. @use: channels that the client has a use for, 0: not said. @clients: all,
+ * including this one. A client alone may load the target from each of its CPUs; many clients with
+ * many channels would only make more messages of the same work. Return: channels, before the
+ * budgets.
  */
 unsigned int tgt_arena_share(unsigned int use, unsigned int clients)
 {
@@ -88,11 +87,12 @@ unsigned int tgt_arena_share(unsigned int use, unsigned int clients)
 }
 
 /*
- * What a new session may have. @channels: holds what its client has a use for, 0: not said; set to
- * how many it gets. @clients: that are logged in, with this one. @old_bytes: arena of sessions
- * that it takes the place of: as good as free. No session gets more than a quarter of the memory
- * that is left, nor more than an eighth of the channels: many sessions get less each, and none
- * stays without for long. Return: bytes of arena, 0 when the budget is used up.
+ * Reserve the channels and the arena of a new session. @channels: in: channels that the client has
+ * a use for, 0: not said; out: channels granted. @clients: clients logged in, including this one.
+ * @old_bytes, @old_channels: of sessions that the new one replaces; they count as free. No session
+ * gets more than a quarter of the memory that is left, or the least part, nor more than an eighth
+ * of the channels that are left, or one: many sessions get less each, and none stays without for
+ * long. Return: bytes of arena, 0 when a budget is used up.
  */
 u32 tgt_arena_reserve(unsigned int *channels, unsigned int clients, unsigned long old_bytes,
 		      unsigned int old_channels)
@@ -134,7 +134,7 @@ void tgt_arena_unreserve(u32 bytes, unsigned int channels)
 	spin_unlock(&budget_lock);
 }
 
-/* The largest piece that this NIC can register and map at once. */
+/* Return: the largest piece, in bytes, that the session's NIC can register and map at once. */
 static u32 piece_bytes(const struct tgt_session *s)
 {
 	unsigned long most = min_t(unsigned long, PIECE_MAX, s->arena.bytes);
@@ -147,7 +147,7 @@ static u32 piece_bytes(const struct tgt_session *s)
 	return most < PAGE_SIZE ? 0 : rounddown_pow_of_two(most);
 }
 
-/* A zeroed page of that size, near the NIC or not. */
+/* Return: a kept page of @size bytes, zeroed, near the NIC or not; NULL: none is kept. */
 static struct page *spare_take(u32 size)
 {
 	struct page *page, *hit = NULL;
@@ -180,7 +180,9 @@ static void spare_free(void)
 		__free_pages(page, compound_order(page));
 }
 
-/* @most: bytes that are kept in all. */
+/*
+ * Keep a page, if at most @most bytes are then kept in all. Return: false if the page is not kept.
+ */
 static bool spare_put(struct page *page, u32 most)
 {
 	bool room;
@@ -221,7 +223,7 @@ static int pieces_alloc(struct tgt_arena *a, u32 size, int node, bool spares)
 	return 0;
 }
 
-/* @keep: bytes that are kept for the next session, at most, with what is kept already. */
+/* Free the pieces. @keep: most bytes to keep for the next session, including pages kept before. */
 static void pieces_free(struct tgt_arena *a, u32 keep)
 {
 	unsigned int i;
@@ -235,9 +237,9 @@ static void pieces_free(struct tgt_arena *a, u32 keep)
 }
 
 /*
- * Whether pages are kept for this session's host. For this machine's own: where memory is
- * short because a volume on its own drives cannot be written, a login must not fail
- * for want of it. Other hosts can wait.
+ * True if pages are kept for this session's host, which is so for this machine's own: where memory
+ * is short because a volume on the machine's own drives cannot be written, a login must not fail
+ * for want of memory. Other hosts can wait.
  */
 static bool spares_for(const struct tgt_session *s)
 {
@@ -246,7 +248,7 @@ static bool spares_for(const struct tgt_session *s)
 	return tgt_identity(&host) && uuid_equal(&s->client.host, &host);
 }
 
-/* Context: process, noio. Return: 0; -ENOMEM: as much is kept as was before. */
+/* Context: process, noio. Return: 0; -ENOMEM: as many bytes are kept as before. */
 static int pieces_try(struct tgt_session *s, bool spares)
 {
 	int node = dev_to_node(s->dev->dma_device ?: &s->dev->dev);
@@ -260,17 +262,17 @@ static int pieces_try(struct tgt_session *s, bool spares)
 		ret = pieces_alloc(&s->arena, size, node, spares);
 		if (!ret)
 			return 0;
-		/* Smaller pieces may be made of these. */
+		/* The next try may make smaller pieces of these pages. */
 		pieces_free(&s->arena, keep);
 	}
 	return ret;
 }
 
 /*
- * Allocate the pages, zeroed: the client must not read what was there before. What is kept may do
- * for fewer channels: it is not given up for pieces of another size before one is left, as others
- * may take what was given up. @s: its @arena.bytes reserved. Context: process, noio. Return: 0 or
- * -ENOMEM.
+ * Allocate the pages, zeroed: the client must not read old data. Fewer channels may fit into the
+ * kept pages. So the kept pages are given up for pieces of another size only when one channel is
+ * left: other allocations may take pages that were given up. @s: its @arena.bytes reserved.
+ * Context: process, noio. Return: 0 or -ENOMEM.
  */
 int tgt_arena_alloc(struct tgt_session *s)
 {
@@ -281,7 +283,7 @@ int tgt_arena_alloc(struct tgt_session *s)
 		spare_free();
 		ret = pieces_try(s, false);
 	}
-	/* It leaves its own for the next. */
+	/* The session will leave its own pages for the next one. */
 	if (!ret && spares)
 		spare_free();
 	return ret;
@@ -313,8 +315,8 @@ static int piece_register(struct tgt_session *s, struct tgt_channel *ch, struct 
 }
 
 /*
- * One memory region a piece, for this session alone. @ch: its channel 0, proven, nothing else
- * posted on it yet. Context: control work of @ch.
+ * Register one memory region a piece, for this session alone. @ch: channel 0, whose client has
+ * proved the key; nothing else is posted on the send queue yet. Context: control work of @ch.
  */
 int tgt_arena_register(struct tgt_session *s, struct tgt_channel *ch)
 {
@@ -331,7 +333,7 @@ int tgt_arena_register(struct tgt_session *s, struct tgt_channel *ch)
 	return 0;
 }
 
-/* End all access to this memory by RDMA. @s: session; its queue pairs are destroyed. */
+/* End all access to the arena by RDMA. @s: session; its queue pairs are destroyed. */
 void tgt_arena_unregister(struct tgt_session *s)
 {
 	unsigned int i;
@@ -351,26 +353,24 @@ void tgt_arena_unregister(struct tgt_session *s)
 	}
 }
 
-/*
- * Give the pages back, or keep them for the next session. @s: session; no bio of it is in flight.
- */
+/* Free the pages, or keep them for the next session. @s: session; none of its bios is in flight. */
 void tgt_arena_free(struct tgt_session *s)
 {
 	pieces_free(&s->arena, spares_for(s) ? max(s->arena.bytes, SPARE_BYTES) : 0);
 }
 
 /*
- * Copy out of the arena; the client may write there meanwhile. @off: arena offset, checked. @len:
- * bytes that do not cross a page.
+ * Copy out of the arena, where the client may write meanwhile. @off: arena offset, checked. @len:
+ * bytes, within one page.
  */
 void tgt_arena_copy(const struct tgt_session *s, void *to, u32 off, u32 len)
 {
 	memcpy(to, tgt_arena_at(&s->arena, off), len);
-	barrier();	/* from here on the copy is judged, and not the arena again */
+	barrier();	/* from here on the copy is checked, and the arena not read again */
 }
 
 /*
- * Add a run of the arena to a bio. @bio: with room for it. @off: arena offset, checked. @len:
+ * Add a run of the arena to a bio. @bio: with room for the run. @off: arena offset, checked. @len:
  * bytes, checked. Return: 0, or -ENOSPC when the bio has no room.
  */
 int tgt_arena_bio(struct tgt_session *s, struct bio *bio, u32 off, u32 len)
@@ -391,8 +391,9 @@ int tgt_arena_bio(struct tgt_session *s, struct bio *bio, u32 off, u32 len)
 }
 
 /*
- * A run of the arena as source of a WRITE. @max: entries at @sge. @off: arena offset, checked.
- * @len: bytes, checked. Return: entries used; @max + 1 when @max do not suffice.
+ * Fill scatter entries with a run of the arena, the source of a WRITE. @max: entries at @sge. @off:
+ * arena offset, checked. @len: bytes, checked. Return: entries used; @max + 1 if @max do not
+ * suffice.
  */
 unsigned int tgt_arena_sge(struct tgt_session *s, struct ib_sge *sge, unsigned int max,
 			   u32 off, u32 len)

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What all parts of meshtgt share: its lock and work queues, its settings, whom it is. */
+/*
+ * Shared by all parts of meshtgt: the lock, the work queues, the settings and the target's
+ * identity.
+ */
 #define pr_fmt(fmt) "meshtgt: " fmt
 #include <linux/module.h>
 
@@ -11,7 +14,7 @@ DEFINE_MUTEX(tgt_lock);	/* see tgt.h */
 struct workqueue_struct *tgt_wq;
 struct workqueue_struct *tgt_io_wq;
 unsigned long tgt_started;
-uuid_t tgt_boot_id;	/* of this load of the module: nothing of an earlier one is in flight */
+uuid_t tgt_boot_id;	/* of this load of the module: no command of an earlier load is in flight */
 bool tgt_stopping;
 
 unsigned int tgt_grace_ms = 60000;
@@ -26,7 +29,7 @@ unsigned int tgt_dead_ms = 5000;
 module_param_named(dead_ms, tgt_dead_ms, uint, 0644);
 MODULE_PARM_DESC(dead_ms, "a client silent for so long is dead (5000)");
 
-/* Longer than rdda_cm_connect_ms() as it is by default: our answer may be lost once. */
+/* Longer than the default rdda_cm_connect_ms(): the target's answer may be lost once. */
 unsigned int tgt_proof_ms = 10000;
 module_param_named(proof_ms, tgt_proof_ms, uint, 0644);
 MODULE_PARM_DESC(proof_ms, "a connection that has not proved the key ends after (10000)");
@@ -47,7 +50,7 @@ static DEFINE_SPINLOCK(identity_lock);
 static uuid_t identity_host;		/* identity_lock */
 static struct rdda_key identity_key[2];	/* identity_lock */
 
-/* The identity of this target. Return: false while meshd has not set it. */
+/* Get the UUID of this target. Return: false while meshd has not set a UUID. */
 bool tgt_identity(uuid_t *host)
 {
 	spin_lock(&identity_lock);
@@ -56,7 +59,7 @@ bool tgt_identity(uuid_t *host)
 	return !uuid_is_null(host);
 }
 
-/* Whether a key that a session has logged in with is in use still. */
+/* True if a key with which a session has logged in is still in use. */
 bool tgt_identity_counts(const struct rdda_key *key)
 {
 	bool counts;
@@ -68,8 +71,8 @@ bool tgt_identity_counts(const struct rdda_key *key)
 }
 
 /*
- * Set the target's UUID and keys. @key: the one in use and the one before it; RDDA_KEY_NONE: not
- * there. The caller ends sessions that have logged in with another one: tgt_session_rekeyed().
+ * Set the target's UUID and keys. @key: the key in use and the key before; RDDA_KEY_NONE: no key.
+ * The caller ends sessions that have logged in with another key: tgt_session_rekeyed().
  */
 void tgt_identity_set(const uuid_t *host, const struct rdda_key *key)
 {
@@ -81,7 +84,10 @@ void tgt_identity_set(const uuid_t *host, const struct rdda_key *key)
 		pr_warn("no key is set: every host that reaches this one can log in\n");
 }
 
-/* The key that a login names; without authentication there is none, and none is taken. */
+/*
+ * Find the key that a login names. RDDA_KEY_NONE is found only while no key is set. Return: false
+ * if there is no such key.
+ */
 bool tgt_identity_key(u16 id, struct rdda_key *key)
 {
 	bool found = false;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The lives of sessions and channels, as far as all parts have to do with them: states, references,
- * and that one is to end. session.c and channel.c carry that out, in works.
+ * States, references and the order to end of sessions and channels: the parts of their lives that
+ * all files use. Works in session.c and channel.c carry out the end.
  */
 #define pr_fmt(fmt) "meshtgt: " fmt
 #include "rdda/target/channel.h"
@@ -9,13 +9,13 @@
 #include "rdda/target/session.h"
 #include "rdda/target/tgt.h"
 
-/* Drop a reference; the last one frees it and its channels. Context: process. */
+/* Drop a reference; the last one frees the session and its channels. Context: process. */
 void tgt_session_put(struct tgt_session *s)
 {
 	kref_put(&s->ref, s->release);
 }
 
-/* The one place where a state changes. */
+/* Change a session's state; no other function does. Return: true if state.c allows the change. */
 bool tgt_session_set(struct tgt_session *s, enum tgt_state to, int err)
 {
 	bool ok;
@@ -33,7 +33,7 @@ bool tgt_session_set(struct tgt_session *s, enum tgt_state to, int err)
 	return ok;
 }
 
-/* Where a session is in its life. */
+/* Return: the state of a session. */
 enum tgt_state tgt_session_state(struct tgt_session *s)
 {
 	enum tgt_state state;
@@ -57,7 +57,7 @@ void tgt_session_kill(struct tgt_session *s, int err)
 	queue_work(tgt_wq, &s->end.kill);
 }
 
-/* Queue the free of a dead session when its views are gone. Context: tgt_lock held. */
+/* Queue the free work of a draining session once its sdrives are gone. Context: tgt_lock held. */
 void tgt_session_drained(struct tgt_session *s)
 {
 	lockdep_assert_held(&tgt_lock);
@@ -76,7 +76,7 @@ void tgt_channel_kill(struct tgt_channel *ch, int err)
 	tgt_session_kill(ch->s, err);
 }
 
-/* A message that no honest client sends: log it and end the session. */
+/* The client sent a message that no honest client sends: log it and end the session. */
 void tgt_bad_peer(struct tgt_channel *ch, const char *why)
 {
 	pr_warn_ratelimited("session %u of %pUb: %s; ended\n", ch->s->id, &ch->s->client.host, why);
@@ -84,8 +84,8 @@ void tgt_bad_peer(struct tgt_channel *ch, const char *why)
 }
 
 /*
- * Give a receive buffer to the NIC. @rb: its message is dealt with. Return: 0, or a negative errno
- * after the channel was killed.
+ * Give a receive buffer to the NIC. @rb: its message has been handled. Return: 0, or a negative
+ * errno after the channel was killed.
  */
 int tgt_rbuf_post(struct tgt_channel *ch, struct rdda_buf *rb)
 {

@@ -2,12 +2,10 @@
 /*
  * Sessions: one incarnation of one client each, the unit of trust and fencing.
  *
- * Ending one, in this order and no other: queue pairs
- * destroyed and drained, memory regions destroyed, bios back, memory. The
- * first two are the kill work's; what waits for bios waits for no thread: the
- * last view to go queues the free work. So a hung drive costs a dead session's
- * memory, and no other session anything. The connections' ids go beside that, by
- * the leave work.
+ * A session ends in this order and no other: queue pairs destroyed and drained, memory regions
+ * destroyed, bios back, memory freed. The kill work does the first two. No thread waits for bios:
+ * the last view to go queues the free work. So a hung drive costs the memory of a dead session, and
+ * costs other sessions nothing. Beside that, the leave work destroys the connections' ids.
  */
 #define pr_fmt(fmt) "meshtgt: " fmt
 #include <linux/delay.h>
@@ -24,21 +22,21 @@
 #include "rdda/wire.h"
 
 #define TGT_PORT_MS		500	/* between two polls of a port that is down */
-#define TGT_OLDER_MAX		2	/* ended sessions of a host beside the budget */
+#define TGT_OLDER_MAX		2	/* older sessions of a host, beside the budget */
 
 /* A session that ended without a good-bye. */
 struct tgt_past {
 	struct list_head	node;	/* in past; tgt_lock for all */
-	uuid_t			host;	/* of its client */
-	u8			boot_id[RDDA_UUID_LEN];	/* the same */
-	struct sockaddr_storage	addr;	/* where it came from */
-	u64			until;	/* the jiffies at which its host counts as silent */
-	unsigned int		dead_ms;	/* of its login */
+	uuid_t			host;	/* of the client */
+	u8			boot_id[RDDA_UUID_LEN];	/* of the client */
+	struct sockaddr_storage	addr;	/* address of the client */
+	u64			until;	/* jiffies at which the host counts as silent */
+	unsigned int		dead_ms;	/* dead_ms at the login */
 };
 
 LIST_HEAD(tgt_sessions);		/* tgt_lock */
 static LIST_HEAD(past);			/* tgt_lock */
-static atomic_t leaving;		/* sessions that have their connections still */
+static atomic_t leaving;		/* sessions that still have connections */
 static u32 next_id;			/* tgt_lock */
 static DECLARE_WAIT_QUEUE_HEAD(empty_wait);
 #ifdef MESH_FAULTS
@@ -59,7 +57,7 @@ static void session_release(struct kref *ref)
 	kfree(s);
 }
 
-/* What all channels of a session have counted. */
+/* Return: the sum of a counter over all channels of a session. */
 u64 tgt_session_count(struct tgt_session *s, enum tgt_count which)
 {
 	const struct tgt_channel *ch;
@@ -75,7 +73,7 @@ u64 tgt_session_count(struct tgt_session *s, enum tgt_count which)
 	return n;
 }
 
-/* Bytes given to a session and used for it. Context: tgt_lock held. */
+/* Return: bytes given to a session and used for the session. Context: tgt_lock held. */
 u64 tgt_session_memory(struct tgt_session *s)
 {
 	u64 n = sizeof(*s);
@@ -99,7 +97,10 @@ static void session_watch_work(struct work_struct *work)
 
 	if (tgt_session_state(s) != TGT_LIVE)
 		return;
-	/* A CPU that does nothing ends nothing, either. */
+	/*
+	 * With RDDA_FAULT_DEAF the target's CPUs do nothing: then the watch does not end sessions
+	 * either.
+	 */
 	if (time_after(jiffies, READ_ONCE(s->client.heard) + dead) &&
 	    !rdda_fault(RDDA_FAULT_DEAF)) {
 		pr_info("session %u of %pUb: nothing heard for %u ms; ended\n", s->id,
@@ -110,15 +111,18 @@ static void session_watch_work(struct work_struct *work)
 	queue_delayed_work(tgt_wq, &s->end.watch, dead / 8 + 1);
 }
 
-/* When its host last sent something, plus the dead time; a clock that does not wrap. */
+/*
+ * Return: when the client counts as silent: its last message plus dead_ms; in jiffies that do not
+ * wrap.
+ */
 static u64 session_until(const struct tgt_session *s)
 {
-	/* signed: it may send between the two reads of the clock */
+	/* signed: a message may come between the two reads of the clock */
 	return get_jiffies_64() - (long)(jiffies - READ_ONCE(s->client.heard)) +
 	       msecs_to_jiffies(s->client.dead_ms);
 }
 
-/* Forget those whose time is over, and @host, if there is one. */
+/* Forget ended sessions whose time is over, and all of @host, which may be NULL. */
 static void past_prune(const uuid_t *host)
 {
 	struct tgt_past *p, *next;
@@ -133,7 +137,7 @@ static void past_prune(const uuid_t *host)
 	}
 }
 
-/* The session is gone, but its host may live: see session_admit(). */
+/* Remember a session that is gone, but whose host may live: see session_admit(). */
 static void past_add(struct tgt_session *s)
 {
 	lockdep_assert_held(&tgt_lock);
@@ -168,7 +172,7 @@ static void session_free_work(struct work_struct *work)
 	memalloc_noio_restore(noio);
 }
 
-/* A queue pair, or the arena, needs the domain no more. */
+/* A queue pair, or the arena, is gone: drop its hold on the protection domain. */
 void tgt_session_pd_put(struct tgt_session *s)
 {
 	if (!refcount_dec_and_test(&s->pd_users))
@@ -181,9 +185,9 @@ void tgt_session_pd_put(struct tgt_session *s)
 }
 
 /*
- * The connections go last, and when their port is up: that sends messages. Nothing
- * but the memory of the channels waits for it, unless the device goes, which waits
- * for the connections.
+ * Destroy the connections, last, and when their port is up, since this sends messages. Only the
+ * memory of the channels waits for the port. A device that is being removed waits for the
+ * connections: then, and when the target stops, this work does not wait for the port.
  */
 static void session_leave_work(struct work_struct *work)
 {
@@ -223,13 +227,16 @@ static void session_kill_work(struct work_struct *work)
 	for (i = 0; i < TGT_CHANNELS_MAX; i++)
 		if (s->channel[i])
 			tgt_channel_stop(s->channel[i]);
-	/* The proof that armed it, or found the session over, is through by now. */
+	/*
+	 * The control work of the proof, which arms the watch or finds the session ended, is over
+	 * by now.
+	 */
 	cancel_delayed_work_sync(&s->end.watch);
 	tgt_arena_unregister(s);
 	for (i = 0; i < TGT_CHANNELS_MAX; i++)
 		if (s->channel[i])
 			tgt_session_pd_put(s);
-	if (s->channel[0])	/* else login() has done it */
+	if (s->channel[0])	/* else listen_login() puts this hold */
 		tgt_session_pd_put(s);
 	atomic_inc(&leaving);
 	tgt_session_set(s, TGT_DRAINING, 0);
@@ -237,7 +244,7 @@ static void session_kill_work(struct work_struct *work)
 	tgt_grant_session_end(s);
 	tgt_session_drained(s);
 	mutex_unlock(&tgt_lock);
-	queue_delayed_work(tgt_wq, &s->end.leave, 0);	/* has our reference */
+	queue_delayed_work(tgt_wq, &s->end.leave, 0);	/* takes over this work's reference */
 	memalloc_noio_restore(noio);
 }
 
@@ -253,8 +260,8 @@ void tgt_session_kill_all(int err)
 }
 
 /*
- * The keys have changed: end the sessions that logged in with one that is not in use any more. One
- * that is logging in finds that out by itself, in tgt_session_live().
+ * The keys have changed: end sessions that logged in with a key that is not in use any more. A
+ * session that is logging in is checked in tgt_session_live().
  */
 void tgt_session_rekeyed(void)
 {
@@ -268,8 +275,8 @@ void tgt_session_rekeyed(void)
 }
 
 /*
- * The longest silence, in ms, in which a client may go on as if its session lived: dead_ms may have
- * been changed since its login. Context: tgt_lock held.
+ * Return: the longest silence, in ms, during which a client may go on as if its session lived;
+ * dead_ms may have been changed since its login. Context: tgt_lock held.
  */
 unsigned int tgt_session_dead_most(void)
 {
@@ -298,7 +305,7 @@ static bool sessions_quiet(void)
 	return quiet;
 }
 
-/* Wait, for @ms at most, until no queue pair is left: no client writes here any more. */
+/* Wait, for @ms at most, until no queue pair is left: no client writes to this host any more. */
 void tgt_session_quiet(unsigned int ms)
 {
 	unsigned long end = jiffies + msecs_to_jiffies(ms);
@@ -307,7 +314,7 @@ void tgt_session_quiet(unsigned int ms)
 		msleep(20);
 }
 
-/* A session by number, with a reference. */
+/* Return: a session by number, with a reference, or NULL. */
 struct tgt_session *tgt_session_find(u32 id)
 {
 	struct tgt_session *s, *found = NULL;
@@ -380,8 +387,8 @@ static bool session_same_host(const struct tgt_session *s, const struct rdda_log
 }
 
 /*
- * An incarnation that has been seen, or an older one, does not come back. Only
- * what proved the key was seen: any host can send the UUID of another.
+ * Refuse an incarnation that has been seen, or an older one. Only a session that proved the key
+ * counts as seen: any host can send the UUID of another. Return: RDDA_REJ_STALE or 0.
  */
 static int session_stale_login(const struct rdda_login *l)
 {
@@ -397,10 +404,10 @@ static int session_stale_login(const struct rdda_login *l)
 }
 
 /*
- * A session for a login. @l: nothing of it is proved yet: no other session is touched. @lim: of
- * the connection's device. @reason: set to the enum rdda_reject_reason when there is none. What it
- * allocates is allocated before tgt_lock is taken, under which fencing must not wait for memory.
- * Context: CM's work queue, noio. Return: a referenced session or NULL.
+ * Create a session for a login. @l: nothing in the login is proved yet, so no other session is
+ * touched. @lim: limits of the connection's device. @reason: set to the enum rdda_reject_reason
+ * when NULL is returned. All memory is allocated before tgt_lock is taken: under tgt_lock, fencing
+ * must not wait for memory. Context: CM's work queue, noio. Return: a referenced session or NULL.
  */
 struct tgt_session *tgt_session_login(struct rdma_cm_id *cm, const struct rdda_login *l,
 				      const struct rdda_limits *lim, int *reason)
@@ -425,8 +432,8 @@ struct tgt_session *tgt_session_login(struct rdma_cm_id *cm, const struct rdda_l
 }
 
 /*
- * The session that another channel is for. @j: join, not proved. Return: a referenced session that
- * was live just now, or NULL.
+ * Find the session of another channel. @j: join, not proved. Return: a referenced session that was
+ * live just now, or NULL.
  */
 struct tgt_session *tgt_session_joined(struct rdma_cm_id *cm, const struct rdda_join *j)
 {
@@ -442,8 +449,8 @@ struct tgt_session *tgt_session_joined(struct rdma_cm_id *cm, const struct rdda_
 }
 
 /*
- * A channel has proved itself: its place is taken for good. Return: false when it was taken
- * before, or the session has ended.
+ * Take the place of a channel that has proved the key, for good. Return: false when the place was
+ * taken before, or the session has ended.
  */
 bool tgt_session_take(struct tgt_session *s, unsigned int channel)
 {
@@ -456,9 +463,9 @@ bool tgt_session_take(struct tgt_session *s, unsigned int channel)
 }
 
 /*
- * From now on the session ends the channel. @ch: channel, ready to be accepted. The deadline of a
- * proof is armed under the lock too: what ends the channel comes later, and stops that. Return: 0,
- * or -ESTALE when the session has ended.
+ * Attach a channel: from now on the session ends the channel. @ch: channel, ready to be accepted.
+ * The deadline of channel 0's proof is armed under the lock, too: the end of the channel comes
+ * later and cancels the deadline. Return: 0, or -ESTALE when the session has ended.
  */
 int tgt_session_attach(struct tgt_channel *ch)
 {
@@ -467,9 +474,12 @@ int tgt_session_attach(struct tgt_channel *ch)
 
 	spin_lock_bh(&s->lock);
 	if (s->state == (ch->index ? TGT_LIVE : TGT_LOGIN)) {
-		/* for those that count it; all others find it under the lock, or later */
+		/*
+		 * for tgt_session_count(); all other readers find the channel under the lock, or
+		 * later
+		 */
 		smp_store_release(&s->channel[ch->index], ch);
-		tgt_poller_kick(ch);	/* polls, and requests the events */
+		tgt_poller_kick(ch);	/* a turn polls, and requests events */
 		if (!ch->index)
 			queue_delayed_work(tgt_wq, &ch->login.deadline,
 					   msecs_to_jiffies(tgt_proof()));
@@ -487,12 +497,13 @@ static int session_twin(const struct tgt_session *s, const struct sockaddr_stora
 }
 
 /*
- * Whether this session may be, beside the others of its host UUID. An older one of the
- * same boot is superseded. One of another boot that sent something within dead_ms and
- * did not say good-bye is another machine, as a host that has really booted again
- * is silent for that long; if both went on, they would take the session from each
- * other and write the same extents by turns. A session that has ended proves as much
- * as a live one: the link of a machine that lives may be down.
+ * Decide if a session may live beside the others of its host UUID. An older session of the same
+ * boot will be superseded. A session of another boot that sent something within dead_ms and did not
+ * say good-bye belongs to another machine, as a host that has really booted again is silent for
+ * that long. If both machines went on, they would take the session from each other and write the
+ * same extents by turns. An ended session proves as much as a live one: the link of a living
+ * machine may be down. Return: 0; -ESTALE: a newer session of the same boot exists; -ENOTUNIQ:
+ * another machine lives under the UUID.
  */
 static int session_admit(const struct tgt_session *s)
 {
@@ -525,10 +536,10 @@ static bool session_host(const struct tgt_session *s, const uuid_t *host)
 }
 
 /*
- * How many clients share the target: @s, all others that have memory or are about to, and those
- * that were lost just now. Of a storm of logins the first would take a large share else, while
- * the rest are still on the way back. @s: NULL: of all, one that has lost a session and is back may
- * count twice. Context: tgt_lock held. Return: 1 at least.
+ * Count the clients that share the target: @s, all others that have memory or are about to, and
+ * clients whose session was lost just now. Without the lost ones, the first logins of a storm would
+ * take a large share, while the rest are not back yet. @s: NULL: count all; a client that has lost
+ * a session and is back may then count twice. Context: tgt_lock held. Return: 1 at least.
  */
 unsigned int tgt_session_clients(const struct tgt_session *s)
 {
@@ -546,11 +557,11 @@ unsigned int tgt_session_clients(const struct tgt_session *s)
 }
 
 /*
- * What it supersedes, or what has just lost its connections, is not counted
- * against it: after a reconnect storm each would find the budget full of the
- * sessions before, take less, and keep that. One that waits for its bios counts,
- * since that may take any time. So do those of a NIC that destroys no queue pairs:
- * of a host no more than TGT_OLDER_MAX have memory beyond the budgets.
+ * Reserve the memory of a session. The sessions of the same host that @s supersedes, or that have
+ * just lost their connections, do not count against @s: after a reconnect storm, each login would
+ * find the budgets full of the earlier sessions, take less, and keep less. A session that waits for
+ * bios counts, since bios may take any time. A NIC may destroy no queue pairs: so no more than
+ * TGT_OLDER_MAX sessions of a host have memory beyond the budgets.
  */
 static int session_reserve(struct tgt_session *s, unsigned int use)
 {
@@ -580,8 +591,8 @@ static int session_reserve(struct tgt_session *s, unsigned int use)
 }
 
 /*
- * Make do with half of what was granted: there is no memory for it now. @s: its client does not
- * know yet. Context: control work of channel 0. Return: false when it has one channel.
+ * Give back half of a grant: there is no memory for all of it now. @s: the client does not know the
+ * grant yet. Context: control work of channel 0. Return: false when @s has one channel.
  */
 bool tgt_session_halve(struct tgt_session *s)
 {
@@ -599,10 +610,10 @@ bool tgt_session_halve(struct tgt_session *s)
 }
 
 /*
- * Reserve what a session gets; its client has proved the key. @boot_id: the client's, whole. @use:
- * channels that it has a use for, 0: not said. Context: control work of channel 0. Return: 0;
- * -ESTALE: a newer one of the same boot came first; -ENOTUNIQ: another host lives under its UUID;
- * -EBUSY: the budget is used up.
+ * Reserve channels and arena of a session whose client has proved the key. @boot_id: the client's,
+ * whole. @use: channels that the client has a use for, 0: not said. Context: control work of
+ * channel 0. Return: 0; -ESTALE: a newer session of the same boot came first; -ENOTUNIQ: another
+ * host lives under the client's UUID; -EBUSY: a budget is used up.
  */
 int tgt_session_grant(struct tgt_session *s, const u8 *boot_id, unsigned int use)
 {
@@ -618,8 +629,9 @@ int tgt_session_grant(struct tgt_session *s, const u8 *boot_id, unsigned int use
 }
 
 /*
- * The memory of @s, granted, is there: older incarnations of its client end. Return: 0, -ESTALE
- * when the session ended meanwhile, or as tgt_session_grant().
+ * The memory of @s is there: make @s live, and end older incarnations of its client. Return: 0;
+ * -ESTALE: also when the session ended meanwhile; -EKEYREJECTED: the keys have changed; -ENOTUNIQ:
+ * as for tgt_session_grant().
  */
 int tgt_session_live(struct tgt_session *s)
 {
@@ -627,7 +639,7 @@ int tgt_session_live(struct tgt_session *s)
 	int ret;
 
 	mutex_lock(&tgt_lock);
-	ret = session_admit(s);		/* another may have come since */
+	ret = session_admit(s);		/* another session may have come since */
 	if (!ret && !tgt_identity_counts(&s->channel[0]->login.key))
 		ret = -EKEYREJECTED;	/* and the keys may have changed */
 	if (ret)
@@ -638,7 +650,7 @@ int tgt_session_live(struct tgt_session *s)
 	if (!tgt_session_set(s, TGT_LIVE, 0))
 		goto out;
 	ret = 0;
-	/* It was admitted beside them: from here on it alone speaks for its host. */
+	/* @s was admitted beside the others: from here on @s alone speaks for its host. */
 	past_prune(&s->client.host);
 	list_for_each_entry(o, &tgt_sessions, node) {
 		if (o == s || !uuid_equal(&o->client.host, &s->client.host) || !o->client.proved)
@@ -656,8 +668,8 @@ out:
 }
 
 /*
- * Send the client an EVENT, which answers no request. @drive: null where it is about none. Before
- * PROVED has been sent there is nothing that a client would do about it. Context: process,
+ * Send the client an EVENT, which answers no request. @drive: null UUID for an event without a
+ * drive. No event is sent before PROVED: the client could not act on one. Context: process,
  * tgt_lock held, which keeps the channel.
  */
 void tgt_session_event(struct tgt_session *s, u32 kind, const uuid_t *drive, u32 nsid, u32 handle)
@@ -692,7 +704,7 @@ static bool sessions_empty(void)
 	return empty;
 }
 
-/* End all and wait until their bios are back. */
+/* End all sessions and wait until their bios are back. */
 void tgt_session_exit(void)
 {
 	struct tgt_past *p, *next;

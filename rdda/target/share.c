@@ -4,10 +4,11 @@
  *
  *   clients come, or go ---> a share is twice as large, or half ---> for SHARE_TURNS turns
  *                                                                        |
- *   its client logs in again, and has it <--- RDDA_EV_SHARE, few a turn <-'
+ *   the client logs in again and gets it <--- RDDA_EV_SHARE, few a turn <-'
  *
- * What is compared are shares, that of its login and that of now, not what was granted: where a
- * budget or want of memory left it less, another login would have no more.
+ * A turn compares two shares, at the login and now, and not the grant: where a budget or want of
+ * memory made the grant smaller than the share, another login would get no more. Only a session
+ * that has more channels than the share now is notified of a smaller one.
  */
 #define pr_fmt(fmt) "meshtgt: " fmt
 #include <linux/moduleparam.h>
@@ -28,7 +29,7 @@ MODULE_PARM_DESC(rebalance_ms, "compare what sessions have with their share this
 
 static void share_work_fn(struct work_struct *work);
 static DECLARE_DELAYED_WORK(share_work, share_work_fn);
-static unsigned long share_last;	/* turn; share_work alone */
+static unsigned long share_last;	/* time of the last turn; share_work alone */
 
 static bool share_off(const struct tgt_session *s, unsigned int clients)
 {
@@ -49,10 +50,10 @@ static void share_send(struct tgt_session *s, unsigned int clients)
 	tgt_session_event(s, RDDA_EV_SHARE, &uuid_null, 0, now);
 }
 
-/* Return: whether its client is to be notified, by the count of all @clients. */
+/* Return: true if the client is to be notified, by the count of all @clients. */
 static bool share_due(struct tgt_session *s, unsigned int clients)
 {
-	/* Before its proof was answered a session gets no event. */
+	/* A session gets no event before the target has answered the proof. */
 	if (s->share.sent || tgt_session_state(s) != TGT_LIVE || !s->channel[0]->proven)
 		return false;
 	if (!share_off(s, clients)) {
@@ -73,7 +74,7 @@ static void share_turn(void)
 	list_for_each_entry(s, &tgt_sessions, node) {
 		if (!share_due(s, clients))
 			continue;
-		exact = tgt_session_clients(s);		/* as its login will */
+		exact = tgt_session_clients(s);		/* as a login of this client will count */
 		if (!share_off(s, exact))
 			continue;
 		share_send(s, exact);
@@ -91,11 +92,11 @@ static void share_work_fn(struct work_struct *work)
 		share_last = jiffies;
 		share_turn();
 	}
-	/* it may be switched on, or be set to less */
+	/* rebalance_ms may be switched on, or be set to less */
 	queue_delayed_work(tgt_wq, &share_work, min_not_zero(every, (unsigned long)HZ) + 1);
 }
 
-/* Begin to look after shares. */
+/* Begin to compare shares. */
 void tgt_share_init(void)
 {
 	share_last = jiffies;

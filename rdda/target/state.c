@@ -17,7 +17,7 @@ static const struct {
 	[TGT_DEAD]	= { "dead",	0 },
 };
 
-/* Whether a session may go from one state to another. */
+/* True if a session may go from state @from to state @to. */
 bool tgt_state_may(enum tgt_state from, enum tgt_state to)
 {
 	if ((unsigned int)from >= TGT_STATES || (unsigned int)to >= TGT_STATES)
@@ -32,8 +32,8 @@ const char *tgt_state_name(enum tgt_state state)
 }
 
 /*
- * Of those that attach, the one with the higher number wins; two hosts that choose the same are
- * distinguished by which was noted first.
+ * True if a newer attach is noted: the higher number wins; of two hosts with the same number, the
+ * host that was noted first wins.
  */
 static bool open_old_attach(const struct tgt_open_facts *f)
 {
@@ -42,16 +42,19 @@ static bool open_old_attach(const struct tgt_open_facts *f)
 }
 
 /*
- * Answer an OPEN. The order matters. What can never succeed is said first; then the dead: nothing
- * is granted on a drive where an older incarnation of the same host may still have commands, nor
- * an extent whose last holder is not dead yet; then the living; then the label, which must name a
- * holder and an attach number before that holder writes. Return: enum rdda_open_status,
+ * Answer an OPEN. The order matters. First come requests that cannot succeed. Then the dying:
+ * nothing is granted on a drive where an older incarnation of the same host may still have
+ * commands, nor an extent whose last holder is not dead yet. Then the living. Then the label, which
+ * must name a holder and an attach number before the holder writes. Return: enum rdda_open_status,
  * TGT_OPEN_FENCE, TGT_OPEN_REQUEST or TGT_OPEN_REVOKE.
  */
 int tgt_open_decide(const struct tgt_open_facts *f)
 {
 	bool held = f->rw ? f->other_rw || f->other_ro : f->other_rw;
-	/* Hosts that had it open when the target went, as far as they say themselves. */
+	/*
+	 * Hosts that, by their own word, had the extent open before; a writer: when the target went
+	 * down.
+	 */
 	bool writer = f->grace && f->again && f->rw && f->holder_self;
 	bool reader = f->again && !f->rw;
 
@@ -67,10 +70,10 @@ int tgt_open_decide(const struct tgt_open_facts *f)
 		return RDDA_OPEN_NOT_READY;
 	if (f->old_self || f->others_dying || f->claimed)
 		return RDDA_OPEN_DRAINING;
-	/* A reader's preempt ends grace times, no host that is alive. */
+	/* A reader's preempt ends grace times, but ends no session of a living host. */
 	if (held && f->preempt && f->rw)
 		return TGT_OPEN_FENCE;
-	/* The writer that the label names, and readers that were here first. */
+	/* The writer named in the label gets the extent back from readers that were here first. */
 	if (held && writer && !f->other_rw)
 		return TGT_OPEN_REVOKE;
 	if (held)
@@ -78,8 +81,9 @@ int tgt_open_decide(const struct tgt_open_facts *f)
 	if (f->self_other)
 		return RDDA_OPEN_HELD;
 	/*
-	 * It had the extent, and the label says that it was given to another since,
-	 * which may have given it back: what it still has in its caches is outdated.
+	 * The client had the extent for writing, but the label does not name its host any more:
+	 * another host got the extent since, and may have given it back. The client's caches are
+	 * outdated.
 	 */
 	if (f->again && f->rw && !f->holder_self && !f->preempt)
 		return RDDA_OPEN_HELD;

@@ -1,19 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A channel: its queue pair and buffers, its proof, or its refusal after that, its end.
+ * A channel: its queue pair and buffers, its proof or the refusal after it, its end.
  *
- * The queue pair is moved here, not by the CM: until the client has proved the key
- * it must have no remote rights, and the CM would hand them out at rdma_accept().
+ * The target moves the queue pair through its states, not the CM: before the client has proved the
+ * key, the queue pair must have no remote rights, and the CM would grant them at rdma_accept().
  *
- * Some NICs (irdma) grant remote rights when a queue pair is made, whatever is
- * requested later. So none that is not proved shares a protection domain with a
- * memory region: channel 0 is alone in its session's until its proof, after
- * which the arena is registered; the others prove themselves inside their
- * connect request, before anything is made for them.
+ * Some NICs (irdma) grant remote rights when a queue pair is made, and ignore later requests. So an
+ * unproven queue pair never shares a protection domain with a memory region. Channel 0 is alone in
+ * its session's domain until the proof, after which the arena is registered; the other channels
+ * prove themselves inside their connect request, before anything is made for them.
  *
- * Receives: credits + controls + 2. The completion queues hold every work
- * request that can be outstanding, signalled or not, since all of them make a
- * completion when a queue pair fails.
+ * Receives: credits + controls + 2. The completion queues hold every work request that can be
+ * outstanding, signalled or not, since all of them make a completion when a queue pair fails.
  */
 #define pr_fmt(fmt) "meshtgt: " fmt
 #include <linux/slab.h>
@@ -27,7 +25,7 @@
 #include "rdda/target/tgt.h"
 #include "rdda/wire.h"
 
-#define TGT_REFUSE_MS		200	/* a client may take to read why it is refused */
+#define TGT_REFUSE_MS		200	/* time for a client to read the reason of a refusal */
 
 static int buffers_alloc(struct tgt_channel *ch)
 {
@@ -53,7 +51,7 @@ static void buffers_free(struct tgt_channel *ch)
 	rdda_bufs_free(&ch->tx.msg);
 }
 
-/* What a channel costs, in bytes, without its arena. */
+/* Return: the memory of a channel, in bytes, without its arena. */
 unsigned int tgt_channel_memory(const struct tgt_channel *ch)
 {
 	return sizeof(*ch) + ch->cmd.nr * sizeof(struct tgt_cmd) + rdda_sq_memory(&ch->sq) +
@@ -65,7 +63,7 @@ static void channel_fail_work(struct work_struct *work)
 	tgt_channel_kill(container_of(work, struct tgt_channel, fail), -EIO);
 }
 
-/* NICs report these from their interrupt, where no lock of ours may be taken. */
+/* A NIC reports these errors from its interrupt, where meshtgt's locks must not be taken. */
 static void channel_qp_event(struct ib_event *ev, void *ctx)
 {
 	struct tgt_channel *ch = ctx;
@@ -82,7 +80,10 @@ static void channel_cq_event(struct ib_event *ev, void *ctx)
 	queue_work(tgt_wq, &ch->fail);
 }
 
-/* Through the states that the CM knows the attributes of, without remote rights. */
+/*
+ * Move the queue pair to a state with the CM's attributes; only a proven channel gets remote
+ * rights.
+ */
 static int qp_state(struct tgt_channel *ch, enum ib_qp_state state)
 {
 	struct ib_qp_attr attr = { .qp_state = state };
@@ -93,7 +94,7 @@ static int qp_state(struct tgt_channel *ch, enum ib_qp_state state)
 		return ret;
 	attr.qp_access_flags = ch->proven ? IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_WRITE : 0;
 	attr.max_dest_rd_atomic = ch->login.reads;
-	attr.max_rd_atomic = 0;		/* we make no READs */
+	attr.max_rd_atomic = 0;		/* the target makes no READs */
 	return ib_modify_qp(ch->q.qp, &attr, mask);
 }
 
@@ -121,10 +122,9 @@ static int qp_create(struct tgt_channel *ch)
 }
 
 /*
- * To be called when nothing can post or poll any more but the drain itself. The
- * event of a queue whose CPU was delayed may give it another turn behind that: it
- * sees @drained and leaves the queue alone. After the queue is destroyed there are
- * no events.
+ * End a queue pair. Only the drain may still post or poll. The event of a CQ, on a delayed CPU, may
+ * give the channel another turn afterwards: the turn sees @drained and leaves the CQ alone. No
+ * event comes after the CQ is destroyed.
  */
 static void channel_qp_end(struct tgt_channel *ch)
 {
@@ -150,7 +150,7 @@ static int qp_start(struct tgt_channel *ch)
 	return ret ? ret : qp_state(ch, IB_QPS_RTS);
 }
 
-/* The proof did not come in time. */
+/* The proof did not come in time, or a refused client has had time to read the reason. */
 static void channel_deadline_work(struct work_struct *work)
 {
 	struct tgt_channel *ch = container_of(work, struct tgt_channel, login.deadline.work);
@@ -178,7 +178,7 @@ static void channel_setup(struct tgt_channel *ch)
 	tgt_gather_init(ch);
 }
 
-/* A channel's part of its session's arena. @s: granted. */
+/* Get a channel's part of the session's arena. @s: granted. */
 static void channel_part(const struct tgt_session *s, unsigned int index, u32 *off, u32 *len)
 {
 	*len = round_down(s->arena.bytes / s->nr_channels, RDDA_PAGE);
@@ -209,8 +209,8 @@ static struct tgt_channel *channel_alloc(struct rdma_cm_id *cm, struct tgt_sessi
 /*
  * Make a connection ready to be accepted. @cm: id of the connect request; the channel's from
  * success on. @s: owns the channel from success on. @index: in the session; any but 0 has proved
- * the key. @p: login and answer of the session; of channel 0, the client's QPN too. @key: of
- * channel 0, the one that the login named; else NULL. @reads: READs in flight that the client
+ * the key. @p: login and answer of the session; for channel 0 with the client's QPN. @key: for
+ * channel 0, the key that the login named; else NULL. @reads: READs in flight that the client
  * requests. Context: CM work queue. Return: channel or ERR_PTR().
  */
 struct tgt_channel *tgt_channel_create(struct rdma_cm_id *cm, struct tgt_session *s,
@@ -256,7 +256,7 @@ err:
 	return ERR_PTR(ret);
 }
 
-/* Now the other side may reach the session's memory regions. Channel 0 only. */
+/* Make the session's arena and let the client reach its memory regions. Channel 0 only. */
 static int channel_open_memory(struct tgt_channel *ch)
 {
 	struct ib_qp_attr attr = {
@@ -282,7 +282,7 @@ static int channel_open_memory(struct tgt_channel *ch)
 	return ret ?: ib_modify_qp(ch->q.qp, &attr, IB_QP_STATE | IB_QP_ACCESS_FLAGS);
 }
 
-/* Send the client the pieces and their keys. @ch: its channel 0. */
+/* Send the client the pieces of the arena and their keys. @ch: channel 0. */
 static void channel_send_arena(struct tgt_session *s, struct tgt_channel *ch)
 {
 	size_t len = sizeof(struct rdda_hdr) + s->arena.nr * sizeof(struct rdda_piece);
@@ -338,8 +338,8 @@ static int channel_send_proved(struct tgt_channel *ch)
 }
 
 /*
- * The client's first message: check it, answer with ours. Context: control work of @ch. Return: 0,
- * or a negative errno: the channel has to end.
+ * Check the proof, the client's first message, and answer with the target's proof. Context: control
+ * work of @ch. Return: 0, or a negative errno: the channel has to end.
  */
 int tgt_channel_prove(struct tgt_channel *ch, const struct rdda_prove *m)
 {
@@ -378,9 +378,9 @@ static int channel_refuse_reason(int err)
 }
 
 /*
- * Say why a login is refused, then end the channel: a connection that just ends would leave the
- * reason unknown. @ch: channel 0, not proven. @err: why, negative errno. Context: control work of
- * @ch.
+ * Say why a login is refused, then end the channel: if the connection just ended, the client would
+ * not know the reason. @ch: channel 0, not proven. @err: why, negative errno. Context: control work
+ * of @ch.
  */
 void tgt_channel_refuse(struct tgt_channel *ch, int err)
 {
@@ -401,22 +401,22 @@ void tgt_channel_refuse(struct tgt_channel *ch, int err)
 	tgt_refused(reason);
 	WRITE_ONCE(ch->refused, err);
 	tgt_ctl_send(ch, &m, sizeof(m));
-	/* The client disconnects when it has read that, or is disconnected. */
+	/* The client reads the BYE and disconnects, or the deadline ends the connection. */
 	mod_delayed_work(tgt_wq, &ch->login.deadline, msecs_to_jiffies(TGT_REFUSE_MS));
 }
 
 /*
- * Nothing of this channel touches memory any more. Its commands may still be with their drives;
- * they end in @ch->cmd.all, which stays. tgt_session_pd_put() and tgt_channel_leave() are still to
- * be called. Context: process, not a handler or work of @ch; sleeps.
+ * Stop a channel: afterwards no RDMA of the channel touches memory. Commands may still be with
+ * their drives; they end in @ch->cmd.all, which stays. tgt_session_pd_put() and tgt_channel_leave()
+ * are still to be called. Context: process, not a handler or work of @ch; sleeps.
  */
 void tgt_channel_stop(struct tgt_channel *ch)
 {
 	WRITE_ONCE(ch->dead, true);
-	/* A post checks it under this lock: it is through, or will see it. */
+	/* A post checks @dead under this lock: the post is over by now, or will see @dead. */
 	spin_lock_bh(&ch->tx.lock);
 	spin_unlock_bh(&ch->tx.lock);
-	tgt_poller_kick(ch);	/* a deaf one must wake up, and send completions be awaited */
+	tgt_poller_kick(ch);	/* a deaf channel must wake up, and send completions be awaited */
 	rdda_fault_stay(RDDA_FAULT_QP_STAYS);
 	rdda_qp_drain(&ch->q);
 	cancel_work_sync(&ch->rx.ctl_work);
@@ -429,9 +429,9 @@ void tgt_channel_stop(struct tgt_channel *ch)
 }
 
 /*
- * Let go of a stopped channel's connection. @ch: its session's protection domain and regions are
- * given back. This disconnects it, too. A device that is being removed waits for its connections'
- * ids, and for nothing else: so this comes after all that is the device's.
+ * Destroy a stopped channel's connection, which also disconnects. @ch: its session's protection
+ * domain and regions are given back. A device that is being removed waits for the ids of its
+ * connections only: so all else on the device is destroyed before.
  */
 void tgt_channel_leave(struct tgt_channel *ch)
 {
@@ -439,7 +439,7 @@ void tgt_channel_leave(struct tgt_channel *ch)
 	ch->cm = NULL;
 }
 
-/* Give back the memory of a stopped channel. @ch: none of its commands is with a drive. */
+/* Free the memory of a stopped channel. @ch: none of its commands is with a drive. */
 void tgt_channel_free(struct tgt_channel *ch)
 {
 	tgt_gather_stop(ch);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Commands: checked in the receive buffer, which is in no memory region and so
- * is our private copy, then turned into bios over arena pages.
+ * Commands: checked in the receive buffer, which is in no memory region and so is the target's
+ * private copy, or in a copy out of the arena; then turned into bios over arena pages.
  *
- * Acknowledged means durable: writes carry REQ_FUA always, and what cannot
- * (zeroing, discard) is followed by a flush before it completes.
+ * Acknowledged means durable: a write always carries REQ_FUA. Zeroing and discard cannot, so a
+ * flush follows before the command completes.
  */
 #define pr_fmt(fmt) "meshtgt: " fmt
 #include <linux/mm.h>
@@ -54,7 +54,7 @@ static void cmd_end(struct tgt_cmd *c, u16 status)
 	tgt_push_end(c);
 }
 
-/* End a command that has no bio: its session is over. @c: not counted in tgt_drive.inflight. */
+/* End a command that has no bio, since its session ends. @c: not counted in tgt_drive.inflight. */
 void tgt_cmd_abort(struct tgt_cmd *c)
 {
 	c->status = RDDA_ST_INTERNAL;
@@ -74,7 +74,7 @@ static void cmd_bio_done(struct bio *bio)
 		cmd_end(c, cmd_status(cmd_drive(c), c, st));
 }
 
-/* A step of several: the next one may sleep, so it is the drive's work's. */
+/* One step of several has ended: the next step may sleep, so the drive's work submits it. */
 static void cmd_step_done(struct bio *bio)
 {
 	struct tgt_cmd *c = container_of(bio, struct tgt_cmd, bio);
@@ -84,7 +84,10 @@ static void cmd_step_done(struct bio *bio)
 
 	bio_uninit(bio);
 	if (op == REQ_OP_WRITE_ZEROES && (st == BLK_STS_NOTSUPP || st == BLK_STS_TARGET)) {
-		/* The device announced it, but fails it: the same again with pages of zeroes. */
+		/*
+		 * The device announced WRITE_ZEROES, but fails it: repeat the step with pages of
+		 * zeroes.
+		 */
 		c->by_pages = true;
 		c->at -= c->step;
 		c->left += c->step;
@@ -146,7 +149,10 @@ static bool cmd_is_rw(const struct tgt_cmd *c)
 	return c->p.opcode == RDDA_OP_READ || c->p.opcode == RDDA_OP_WRITE;
 }
 
-/* Return: 0, or -ENOSPC when pieces are too small for that. */
+/*
+ * Add a command's arena pages to its bio. Return: 0, or -ENOSPC when pieces are too small for
+ * TGT_VECS.
+ */
 static int cmd_pages(struct tgt_cmd *c)
 {
 	struct tgt_session *s = c->ch->s;
@@ -162,7 +168,9 @@ static int cmd_pages(struct tgt_cmd *c)
 	       tgt_arena_bio(s, &c->bio, c->p.off[1], c->p.len[1]);
 }
 
-/* One bio, started over when the device requests that: the same bytes again. */
+/*
+ * Submit a read or write, which is one bio. After BLK_STS_AGAIN the same bytes are submitted again.
+ */
 static void cmd_rw(struct tgt_cmd *c, blk_opf_t opf)
 {
 	struct tgt_drive *d = cmd_drive(c);
@@ -183,8 +191,8 @@ static void cmd_rw(struct tgt_cmd *c, blk_opf_t opf)
 }
 
 /*
- * The next bio of a command that could not be done at once. Context: the drive's work; may sleep
- * for the device.
+ * Submit the next bio of a command that could not be done at once. Context: the drive's work; may
+ * sleep for the device.
  */
 void tgt_cmd_step(struct tgt_cmd *c)
 {
@@ -212,11 +220,11 @@ void tgt_cmd_step(struct tgt_cmd *c)
 }
 
 /*
- * Hand a command to its device. @c: counted in tgt_drive.inflight. Does not sleep for a device:
- * its CPU's poller serves other channels and drives too, and keeps their sessions alive. What
- * cannot be done at once, what takes several bios, and all for a device that may sleep over any bio
- * (nbd's, say; a stacked one is taken at its word) is left to the drive's own work. Context:
- * process.
+ * Hand a command to its device. @c: counted in tgt_drive.inflight. Does not sleep for a device: the
+ * CPU's poller serves other channels and drives too, and keeps their sessions alive. The drive's
+ * own work does the rest: commands that cannot be done at once or take several bios, and all
+ * commands of a device that may sleep over any bio (nbd, for example; a stacked device is trusted
+ * to say so). Context: process.
  */
 void tgt_cmd_submit(struct tgt_cmd *c)
 {
@@ -254,7 +262,9 @@ static void cmd_count(struct tgt_channel *ch, const struct rdda_parsed *p)
 	}
 }
 
-/* What the wire allows but this device does not. */
+/*
+ * Check a command against limits of the device beyond the wire's. Return: 0 or an enum rdda_status.
+ */
 static int cmd_device_check(const struct tgt_cmd *c, const struct tgt_drive *d)
 {
 	if (READ_ONCE(d->state) == TGT_DRIVE_GONE)
@@ -268,9 +278,9 @@ static int cmd_device_check(const struct tgt_cmd *c, const struct tgt_drive *d)
 }
 
 /*
- * What a session may reach on a drive, for one command. @gone: set when the drive was lost. Any
- * context. Return: a view to be put with tgt_view_put() when the command's last bio is back; NULL
- * when nothing is open there.
+ * Take the session's view of a drive, for one command. @gone: set to true if the drive was lost.
+ * Any context. Return: a view to be put with tgt_view_put() when the command's last bio is back;
+ * NULL when nothing is open on the drive.
  */
 static struct tgt_view *cmd_view(struct tgt_session *s, u32 nsid, bool *gone)
 {
@@ -281,7 +291,7 @@ static struct tgt_view *cmd_view(struct tgt_session *s, u32 nsid, bool *gone)
 	sd = xa_load(&s->grants.drives, nsid);
 	if (sd) {
 		*gone = READ_ONCE(sd->gone);
-		/* One that was just killed has been replaced before that. */
+		/* A view is replaced before it is killed, so a retry finds the new one. */
 		while ((v = rcu_dereference(sd->view)) && !percpu_ref_tryget_live(&v->ref))
 			cpu_relax();
 	}
@@ -290,8 +300,9 @@ static struct tgt_view *cmd_view(struct tgt_session *s, u32 nsid, bool *gone)
 }
 
 /*
- * @chk: what holds for all commands of the channel. @in: the WRITE that carried it; NULL: it came
- * in a message.
+ * Check a command and take its view. @chk: limits of the channel; those of the drive are filled in.
+ * @in: the WRITE that carried the command; NULL: a message did. Return: 0, an enum rdda_status, or
+ * a negative errno that ends the session.
  */
 static int cmd_check(struct tgt_channel *ch, struct tgt_cmd *c, const struct rdda_cmd *raw,
 		     struct rdda_check *chk, const struct rdda_inline *in, bool *gone)
@@ -330,7 +341,7 @@ static struct tgt_cmd *cmd_admit(struct tgt_channel *ch, const struct rdda_cmd *
 		return ERR_PTR(-EOVERFLOW);
 	c = llist_entry(l, struct tgt_cmd, done);
 	ret = cmd_check(ch, c, raw, chk, in, &gone);
-	if (ret >= 0)	/* it ends by tgt_push_end() */
+	if (ret >= 0)	/* the command ends by tgt_push_end() */
 		WRITE_ONCE(ch->cmd.taken, ch->cmd.taken + 1);
 	if (!ret) {
 		c->status = 0;
@@ -355,9 +366,9 @@ static void cmd_drop_batch(struct tgt_cmd **batch, unsigned int n)
 }
 
 /*
- * Commands of one message. @rb: the receive that it took; posted again before anything of it can
- * complete, since a completion is the credit for the next message. @cmd: private copies. @in: as
- * cmd_check(). Return: as tgt_cmds_msg().
+ * Run the commands of one message. @rb: the receive of the message; posted again before any of the
+ * commands can complete, since a completion is the credit for the next message. @cmd: private
+ * copies. @in: as for cmd_check(). Return: as for tgt_cmds_msg().
  */
 static int cmd_run_batch(struct tgt_channel *ch, struct rdda_buf *rb, const struct rdda_cmd *cmd,
 			 unsigned int n, const struct rdda_inline *in)
@@ -367,7 +378,7 @@ static int cmd_run_batch(struct tgt_channel *ch, struct rdda_buf *rb, const stru
 		.max_bytes = RDDA_CMD_BYTES_MAX,
 		.arena_off = ch->arena_off,
 		.arena_len = ch->arena_len,
-		/* Pairs with the release in ctl_bounce(): its key is there too. */
+		/* Pairs with the release in ctl_bounce(): the rkey is there, too. */
 		.bounce_len = smp_load_acquire(&ch->s->bounce.len),
 	};
 	unsigned int i;
@@ -402,8 +413,8 @@ static int cmd_run_batch(struct tgt_channel *ch, struct rdda_buf *rb, const stru
 }
 
 /*
- * A SEND of commands. @rb: the receive that holds it. Context: a turn of the channel. Return: 0,
- * or a negative errno after the channel was killed.
+ * Run a SEND of commands. @rb: the receive that holds the message. Context: a turn of the channel.
+ * Return: 0, or a negative errno after the channel was killed.
  */
 int tgt_cmds_msg(struct tgt_channel *ch, struct rdda_buf *rb)
 {
@@ -412,7 +423,7 @@ int tgt_cmds_msg(struct tgt_channel *ch, struct rdda_buf *rb)
 	return cmd_run_batch(ch, rb, m->cmd, le16_to_cpu(m->hdr.count), NULL);
 }
 
-/* What a client may do once its command is copied. @at: where that was, within a page. */
+/* Fault: overwrite a command after the copy, as a client may. @at: arena offset, within a page. */
 static void cmd_overwrite(const struct tgt_arena *a, u32 at)
 {
 	if (rdda_fault(RDDA_FAULT_INLINE))
@@ -420,8 +431,8 @@ static void cmd_overwrite(const struct tgt_arena *a, u32 at)
 }
 
 /*
- * A WRITE that carries data and the command for it. @rb: the receive that it took, with nothing in
- * it. @imm: immediate. @len: bytes placed. Context, return: as tgt_cmds_msg().
+ * Run the command that came in a WRITE beside its data. @rb: the receive that the WRITE took,
+ * empty. @imm: immediate. @len: bytes placed. Context, return: as for tgt_cmds_msg().
  */
 int tgt_inline_msg(struct tgt_channel *ch, struct rdda_buf *rb, u32 imm, u32 len)
 {
@@ -438,7 +449,7 @@ int tgt_inline_msg(struct tgt_channel *ch, struct rdda_buf *rb, u32 imm, u32 len
 	return cmd_run_batch(ch, rb, &cmd, 1, &in);
 }
 
-/* Allocate the zeroes. Return: 0 or -ENOMEM. */
+/* Allocate the pages of zeroes. Return: 0 or -ENOMEM. */
 int tgt_cmd_init(void)
 {
 	zeroes = alloc_pages(GFP_KERNEL | __GFP_ZERO | __GFP_COMP, ZERO_ORDER);

@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Which session may reach what: extents, opens, and the views that commands run under.
+ * Grants: the extents, the openings of sessions, and the views under which commands run.
  *
- * A view is what a session may reach on a drive at one time. Each command
- * holds the view it was admitted under until its last bio is back. Taking
- * something away makes a new view and kills the old one; what was taken is
- * free for others when all views older than that are gone. `seq` orders views,
- * a `cut` is a number between two of them.
+ * A view is the set of extents that a session may reach on a drive at one time. Each command holds
+ * the view under which it was admitted until its last bio is back. Revoking or closing makes a new
+ * view and kills the old one; the extent is free for others when all older views are gone. `seq`
+ * orders views, a `cut` is a number between two of them.
  *
  *   OPEN  a         v1 {a}
  *   OPEN  b         v1 dying   v2 {a b}
  *   CLOSE a, cut 3  v1 dying   v2 dying   v3 {b}     answered when v1, v2 are gone
  *
- * All of it is under tgt_lock, but for commands, which take a view under RCU.
+ * All of this is under tgt_lock, except for commands, which take a view under RCU.
  */
 #define pr_fmt(fmt) "meshtgt: " fmt
 #include <linux/module.h>
@@ -31,11 +30,11 @@
 
 static u64 view_seq;		/* tgt_lock */
 
-/* A netlink request waits until no view older than @cut lives on a drive. */
+/* A netlink handler waits until no killed view older than @cut lives on a drive. */
 struct waiter {
 	struct list_head	node;	/* in tgt_drive.waiters */
-	u64			cut;	/* views below it are waited for */
-	struct completion	done;	/* completed then */
+	u64			cut;	/* the handler waits for views with a lower seq */
+	struct completion	done;	/* completed when these views are gone */
 };
 
 static bool view_older(const struct tgt_sdrive *sd, u64 cut)
@@ -84,11 +83,14 @@ static void open_closed(struct tgt_open *o)
 	};
 
 	/*
-	 * Before the answer: once it is received, the module may be unloaded at once.
-	 * That waits for tgt_lock, and so for us.
+	 * Before the answer: once the client has received it, the module may be unloaded at once.
+	 * The unload waits for tgt_lock, and so for this function.
 	 */
 	module_put(THIS_MODULE);
-	/* The session's channels live as long as it does, and it has this sdrive. */
+	/*
+	 * The session's channels live as long as the session, and the sdrive references the
+	 * session.
+	 */
 	if (o->ch)
 		tgt_ctl_send(o->ch, &m, sizeof(m));
 	if (o->ext)
@@ -99,7 +101,7 @@ static void open_closed(struct tgt_open *o)
 	kfree(o);
 }
 
-/* A view or an opening has gone: wake its waiters. @sd may be gone when this returns. */
+/* A view or an opening has gone: answer CLOSEs and wake waiters. @sd may be freed on return. */
 static void sdrive_check(struct tgt_sdrive *sd)
 {
 	struct tgt_drive *d = sd->d;
@@ -168,7 +170,7 @@ static struct tgt_view *view_build(struct tgt_sdrive *sd)
 	return v;
 }
 
-/* From now on commands are admitted under @v, or not at all. */
+/* From now on commands are admitted under @v, or not at all if @v is NULL. */
 static void view_swap(struct tgt_sdrive *sd, struct tgt_view *v)
 {
 	struct tgt_view *old = rcu_dereference_protected(sd->view, lockdep_is_held(&tgt_lock));
@@ -206,7 +208,7 @@ static struct tgt_sdrive *sdrive_create(struct tgt_session *s, struct tgt_drive 
 	sd->s = s;
 	sd->d = d;
 	tgt_sched_join(sd);
-	/* Cyclic: a number that was just given back does not mean another drive at once. */
+	/* Cyclic: a number given back just now does not mean another drive at once. */
 	if (xa_alloc_cyclic(&s->grants.drives, &sd->nsid, sd, xa_limit_31b,
 			    &s->grants.next_nsid, GFP_NOIO) < 0) {
 		kfree(sd);
@@ -266,9 +268,9 @@ static void open_insert(struct tgt_sdrive *sd, struct tgt_open *o)
 }
 
 /*
- * Each opening holds the module, until its last command is back: an unload is
- * refused while a client uses a drive, or a device has not returned what a
- * client gave it, rather than begun and never ended.
+ * Create an opening. Each opening holds the module until its last command is back: while a client
+ * uses a drive, or a device has not returned a client's I/O, an unload is refused, rather than
+ * begun and never ended.
  */
 static struct tgt_open *open_create(struct tgt_session *s, struct tgt_extent *e, bool rw)
 {
@@ -316,7 +318,10 @@ err_module:
 	return ERR_PTR(-ENOMEM);
 }
 
-/* No command is admitted under it any more; it is free when older ones are back. */
+/*
+ * Close an opening. The caller then makes a view without the opening; the opening is freed when all
+ * older views are gone.
+ */
 static void open_close(struct tgt_open *o)
 {
 	o->closing = true;
@@ -324,19 +329,19 @@ static void open_close(struct tgt_open *o)
 	o->cut = view_seq + 1;
 }
 
-/* After some opens were closed: a view without them. */
+/* Make a new view, after some openings of a session were closed. */
 static void sdrive_review(struct tgt_sdrive *sd)
 {
 	struct tgt_view *v = view_build(sd);
 
-	if (IS_ERR(v)) {	/* less than it should have, so it must not go on */
+	if (IS_ERR(v)) {	/* the session would reach less than granted: end the session */
 		tgt_session_kill(sd->s, -ENOMEM);
 		v = NULL;
 	}
 	view_swap(sd, v);
 }
 
-/* Take an extent from all that have it open, but for @but, which may be NULL. */
+/* Revoke an extent from all sessions but @but, which may be NULL. */
 static void extent_revoke(struct tgt_extent *e, const struct tgt_session *but)
 {
 	struct tgt_open *o, *next;
@@ -357,7 +362,7 @@ static void extent_revoke(struct tgt_extent *e, const struct tgt_session *but)
 	}
 }
 
-/* A higher number stays, with the host that has it. */
+/* Note an attach number and its host; the highest number stays. */
 static void extent_attach(struct tgt_extent *e, u64 attach, const uuid_t *host)
 {
 	if (attach <= e->attach)
@@ -436,8 +441,8 @@ out:
 }
 
 /*
- * meshd did not answer, or refused, and may have given the kernel a newer table before that. @out:
- * the highest attach number is filled in.
+ * meshd did not answer a GRANT, or refused: no grant of the extent is pending any more. meshd may
+ * have given the kernel a newer table before. @out: the highest attach number is filled in.
  */
 void tgt_grant_clear_pending(const uuid_t *extent, struct rdda_opened *out)
 {
@@ -452,7 +457,10 @@ void tgt_grant_clear_pending(const uuid_t *extent, struct rdda_opened *out)
 	mutex_unlock(&tgt_lock);
 }
 
-/* A CLOSE; answered when its last command is back. Return: 0, or -ENOENT: no such handle. */
+/*
+ * A CLOSE, answered when the last command of the opening is back. Return: 0, or -ENOENT: no such
+ * handle, already being closed by a CLOSE, or the session has ended.
+ */
 int tgt_grant_close(struct tgt_channel *ch, u32 handle, u64 tag)
 {
 	struct tgt_sdrive *sd;
@@ -486,7 +494,7 @@ static void sdrive_close_all(struct tgt_sdrive *sd)
 }
 
 /*
- * Take everything from a session that is over. @s: session; its queue pairs are destroyed.
+ * Close everything that a session has open: the session is over. @s: its queue pairs are destroyed.
  * Context: tgt_lock held.
  */
 void tgt_grant_session_end(struct tgt_session *s)
@@ -507,8 +515,8 @@ void tgt_grant_session_end(struct tgt_session *s)
 }
 
 /*
- * Take a drive from all that have it open, and notify them. @d: drive, not UP any more. Context:
- * tgt_lock held.
+ * Take a lost drive from all sessions that have it open, and notify them. @d: drive, not UP any
+ * more. Context: tgt_lock held.
  */
 void tgt_grant_drive_lost(struct tgt_drive *d)
 {
@@ -525,7 +533,10 @@ void tgt_grant_drive_lost(struct tgt_drive *d)
 	}
 }
 
-/* Drop what is left of a lost drive. @d: drive; its commands are back. Context: tgt_lock held. */
+/*
+ * Free the sessions' stubs of a lost drive. @d: drive; its commands are back. Context: tgt_lock
+ * held.
+ */
 void tgt_grant_drive_forget(struct tgt_drive *d)
 {
 	struct tgt_sdrive *sd, *next;
@@ -547,7 +558,10 @@ void tgt_grant_drive_back(const uuid_t *drive)
 		tgt_session_event(s, RDDA_EV_DRIVE_BACK, drive, 0, 0);
 }
 
-/* Whether all commands under what was taken away are back. Context: tgt_lock held. */
+/*
+ * True if no killed view of a drive lives: all commands under such views are back. Context:
+ * tgt_lock held.
+ */
 bool tgt_grant_drained(struct tgt_drive *d)
 {
 	lockdep_assert_held(&tgt_lock);
@@ -555,7 +569,7 @@ bool tgt_grant_drained(struct tgt_drive *d)
 }
 
 /*
- * Wait until the commands under what was taken away are back. @d: drive, referenced. Context:
+ * Wait until the commands under killed views of a drive are back. @d: drive, referenced. Context:
  * process; takes tgt_lock. Return: 0, -EINPROGRESS at @until (call again), or -EINTR when killed.
  */
 int tgt_grant_wait(struct tgt_drive *d, unsigned long until)
@@ -581,7 +595,9 @@ int tgt_grant_wait(struct tgt_drive *d, unsigned long until)
 	return ret;
 }
 
-/* Free a table. @extents: no session has any of it open. */
+/*
+ * Free a table. @extents: no session reaches any of them; openings that are left lose the extent.
+ */
 void tgt_extents_free(struct list_head *extents)
 {
 	struct tgt_extent *e, *next;
@@ -608,7 +624,7 @@ static struct tgt_extent *table_find(struct list_head *extents, const uuid_t *uu
 	return NULL;
 }
 
-/* What the new table does not have, or has elsewhere, is taken away. */
+/* Replace a drive's table. Extents that the new table lacks, or has elsewhere, are revoked. */
 static void table_swap(struct tgt_drive *d, struct list_head *extents)
 {
 	struct tgt_extent *e, *next, *n;
@@ -638,10 +654,10 @@ static void table_swap(struct tgt_drive *d, struct list_head *extents)
 }
 
 /*
- * A drive's table as meshd has it now. @extents: in order of start; taken over. Context: process;
- * takes tgt_lock. Returns when every command is back that was admitted under what the new table
- * takes away: its extents may then be given to others. Return: 0, -EINPROGRESS (the table is in
- * force; call again), or a negative errno.
+ * Set a drive's table. @extents: meshd's table, in order of start; taken over. Context: process;
+ * takes tgt_lock. Returns when every command is back that was admitted under extents that the new
+ * table takes away: these extents may then be given to others. Return: 0, -EINPROGRESS (the table
+ * is in force; call again), or a negative errno.
  */
 int tgt_grant_table(const uuid_t *uuid, struct list_head *extents,
 		    struct netlink_ext_ack *extack)
@@ -658,7 +674,10 @@ int tgt_grant_table(const uuid_t *uuid, struct list_head *extents,
 	else
 		ret = tgt_table_check(d, extents, extack);
 	if (!ret) {
-		/* A host that lost its state is another one; its label names it by now. */
+		/*
+		 * If this host lost its state, its UUID is another one; the drive's label names
+		 * that UUID by now.
+		 */
 		tgt_identity(&d->host);
 		table_swap(d, extents);
 		kref_get(&d->ref);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Which hosts have an extent now, or may still write to it, and which may have it
- * next: the facts that state.c decides on.
+ * Holders: the hosts that have an extent now or may still write to it, and the host that may have
+ * the extent next. state.c decides on these facts.
  */
 #define pr_fmt(fmt) "meshtgt: " fmt
 #include "rdda/common/fault.h"
@@ -14,7 +14,7 @@
 
 #define TGT_CLAIM_MS		15000	/* longer than a client waits between two OPENs */
 
-/* An older incarnation that may still have commands on the drive. */
+/* True if an older incarnation of the session's host may still have commands on the drive. */
 static bool holders_old_self(const struct tgt_session *s, const struct tgt_drive *d)
 {
 	const struct tgt_sdrive *sd;
@@ -29,7 +29,7 @@ static bool holders_old_self(const struct tgt_session *s, const struct tgt_drive
 	return false;
 }
 
-/* Commands under an extent that was taken away, where the requested one is now. */
+/* True if commands may still run under a revoked extent, where the requested extent is now. */
 static bool holders_dying(const struct tgt_extent *e)
 {
 	const struct tgt_drive *d = e->drive;
@@ -54,13 +54,13 @@ static void holders_others(struct tgt_open_facts *f, const struct tgt_session *s
 	list_for_each_entry(o, &e->opens, on_extent) {
 		if (o->sd->s == s) {
 			if (o->closing)
-				f->others_dying = true;	/* its CLOSE is not answered yet */
+				f->others_dying = true;	/* its CLOSE is not answered */
 			else if (o->rw == f->rw)
 				*self = o;
 			else
 				f->self_other = true;
 		} else if (o->closing || tgt_session_state(o->sd->s) != TGT_LIVE) {
-			/* old_self makes its host wait; a fault may skip that. */
+			/* old_self makes the same host wait; a fault may skip that. */
 			if (!uuid_equal(&o->sd->s->client.host, &s->client.host))
 				f->others_dying = true;
 		} else {
@@ -90,13 +90,13 @@ static bool holders_claim_holds(const struct tgt_extent *e)
 	return !uuid_is_null(&e->claim) && time_before(jiffies, e->claim_until);
 }
 
-/* Another host is preempting it just now, or logs in again for it. */
+/* True if another host just now preempts the extent or logs in again for the extent. */
 static bool holders_claimed(const struct tgt_extent *e, const uuid_t *host)
 {
 	return holders_claim_holds(e) && !uuid_equal(&e->claim, host);
 }
 
-/* Unless another host has claimed it. */
+/* Claim an extent for @host, unless another host has claimed it. */
 static void holders_claim_set(struct tgt_extent *e, const uuid_t *host)
 {
 	if (holders_claimed(e, host))
@@ -106,8 +106,9 @@ static void holders_claim_set(struct tgt_extent *e, const uuid_t *host)
 }
 
 /*
- * A client has left to log in again for another share, with what it has open: that waits for it for
- * a while, as no other host has a reason to take it. Context: tgt_lock held.
+ * A client has left to log in again for another share: no other host gets the extents that the
+ * client has open for writing, for a while. No other host has a reason to take them. Context:
+ * tgt_lock held.
  */
 void tgt_holders_renew(struct tgt_session *s)
 {
@@ -123,8 +124,8 @@ void tgt_holders_renew(struct tgt_session *s)
 }
 
 /*
- * The host that preempts comes next, as long as it repeats its OPEN: the host it
- * fenced lives and would have its extents back before the other sends its next OPEN.
+ * The host that preempts gets the extent next, as long as the host repeats its OPEN. The fenced
+ * host lives, and would get its extents back before the preempting host sends the next OPEN.
  */
 static void holders_claim(struct tgt_extent *e, const uuid_t *host, int decision)
 {
@@ -141,9 +142,10 @@ static void holders_claim(struct tgt_extent *e, const uuid_t *host, int decision
 }
 
 /*
- * Decide on an OPEN. @noted: meshd has just noted this grant in the label. @e: extent, NULL: there
- * is none of that name. @self: set to the opening that @s has already, if so. @out: its holder is
- * filled in with RDDA_OPEN_HELD. Context: tgt_lock held. Return: as tgt_open_decide().
+ * Decide on an OPEN. @noted: meshd has just noted this grant in the label. @e: extent, NULL: no
+ * extent has the requested name. @self: set to the opening that @s already has with this access, if
+ * any. @out: its holder is filled in with RDDA_OPEN_HELD. Context: tgt_lock held. Return: as
+ * tgt_open_decide().
  */
 int tgt_holders_decide(struct tgt_session *s, const struct tgt_open_request *req, bool noted,
 		       struct tgt_extent *e, struct tgt_open **self, struct rdda_opened *out)
@@ -178,7 +180,7 @@ int tgt_holders_decide(struct tgt_session *s, const struct tgt_open_request *req
 		holders_others(&f, s, e, self, &holder);
 	}
 	ret = tgt_open_decide(&f);
-	/* A reader's ends grace times, and keeps no writer out that lost its session. */
+	/* A reader's preempt ends grace times, but keeps out no writer that lost its session. */
 	if (e && req->rw && (req->preempt || (holders_claim_holds(e) && !f.claimed)))
 		holders_claim(e, &s->client.host, ret);
 	if (ret == RDDA_OPEN_HELD)

@@ -2,8 +2,8 @@
 /*
  * Drives: block devices that are exported, held exclusively.
  *
- * Whether a device is still there is polled four times a second, and checked at
- * once when an I/O fails: both kernels can answer that, only one of them can call.
+ * A work checks four times a second if each device is still there, and a failed I/O checks at once:
+ * the kernels 6.1 and 6.12 both answer such a check, but only 6.12 could call when a device goes.
  */
 #define pr_fmt(fmt) "meshtgt: " fmt
 #include <linux/blk-integrity.h>
@@ -20,7 +20,7 @@
 
 #define CHECK_MS	250
 
-static LIST_HEAD(drives_closing);	/* removed, and their devices not yet closed; tgt_lock */
+static LIST_HEAD(drives_closing);	/* removed, devices not yet closed; tgt_lock */
 static void drive_check_work(struct work_struct *work);
 static DECLARE_DELAYED_WORK(checker, drive_check_work);
 
@@ -32,7 +32,7 @@ static void drive_free(struct kref *mem)
 	kfree(d);
 }
 
-/* Give a drive's device back. @d: not in tgt_drives. Context: a work; takes any time. */
+/* Close a drive's device. @d: not in tgt_drives. Context: a work; takes any time. */
 void tgt_drive_close(struct tgt_drive *d)
 {
 	tgt_sched_exit(d);
@@ -61,9 +61,8 @@ static struct tgt_drive *drive_closing(const uuid_t *uuid)
 }
 
 /*
- * Wait until the device of a drive that was removed can be used by others. @found: set if there was
- * one to wait for. Context: process; takes tgt_lock. Return: 0, -EINPROGRESS at @until, or -EINTR
- * when killed.
+ * Wait until others can use the device of a removed drive. @found: set if there was a drive to wait
+ * for. Context: process; takes tgt_lock. Return: 0, -EINPROGRESS at @until, or -EINTR when killed.
  */
 int tgt_drive_await_closed(const uuid_t *uuid, unsigned long until, bool *found)
 {
@@ -86,7 +85,10 @@ int tgt_drive_await_closed(const uuid_t *uuid, unsigned long until, bool *found)
 	return ret;
 }
 
-/* If this drive was unplugged, notify all that use it. Context: tgt_lock held. */
+/*
+ * If this drive was unplugged, notify all sessions that use the drive, and meshd. Context: tgt_lock
+ * held.
+ */
 void tgt_drive_check(struct tgt_drive *d)
 {
 	lockdep_assert_held(&tgt_lock);
@@ -112,7 +114,7 @@ static void drive_check_work(struct work_struct *work)
 	memalloc_noio_restore(noio);
 }
 
-/* Why a device cannot be exported, human-readable. */
+/* Return: why a device cannot be exported, human-readable; NULL: the device can be exported. */
 static const char *drive_unfit(struct block_device *bd)
 {
 	unsigned int lba = bdev_logical_block_size(bd);
@@ -128,7 +130,7 @@ static const char *drive_unfit(struct block_device *bd)
 	return NULL;
 }
 
-/* What follows from the device's queue. Return: 0 or -ENOMEM. */
+/* Set the limits of a drive that follow from the device's queue. Return: 0 or -ENOMEM. */
 static int drive_queue(struct tgt_drive *d)
 {
 	struct request_queue *q = bdev_get_queue(d->bd);
@@ -144,7 +146,7 @@ static int drive_queue(struct tgt_drive *d)
 }
 
 /*
- * Open a device that is to be exported. Context: a work; any time. Return: a drive in no list, for
+ * Open a device for export. Context: a work; takes any time. Return: a drive in no list, for
  * tgt_drive_insert() or tgt_drive_close(), or an ERR_PTR().
  */
 struct tgt_drive *tgt_drive_open(const uuid_t *uuid, const char *path,
@@ -197,7 +199,9 @@ err:
 	return ERR_PTR(ret);
 }
 
-/* Stop serving a drive; its device is closed once nothing uses it. Context: tgt_lock held. */
+/*
+ * Stop serving a drive; the device is closed once nothing uses the drive. Context: tgt_lock held.
+ */
 void tgt_drive_remove(struct tgt_drive *d)
 {
 	lockdep_assert_held(&tgt_lock);
@@ -208,8 +212,8 @@ void tgt_drive_remove(struct tgt_drive *d)
 }
 
 /*
- * Serve a drive. @d: from tgt_drive_open(). @extents: its table, in order of start; taken over.
- * Context: tgt_lock held.
+ * Serve a drive. @d: from tgt_drive_open(). @extents: the drive's table, in order of start; taken
+ * over. Context: tgt_lock held.
  */
 void tgt_drive_insert(struct tgt_drive *d, struct list_head *extents)
 {
@@ -225,7 +229,7 @@ void tgt_drive_insert(struct tgt_drive *d, struct list_head *extents)
 	pr_info("drive %pUb (%s) is exported\n", &d->uuid, d->path);
 }
 
-/* Give all devices back; no session is left. */
+/* Close all devices. No session is left. */
 void tgt_drive_exit(void)
 {
 	struct tgt_drive *d, *next;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The drives that are exported, as all parts find them: drive.c opens, closes and watches them. */
+/* The table of exported drives, for all parts; drive.c opens, closes and watches the drives. */
 #include <linux/netlink.h>
 
 #include "rdda/target/drive.h"
@@ -20,7 +20,7 @@ struct tgt_drive *tgt_drive_find(const uuid_t *uuid)
 	return NULL;
 }
 
-/* The last reference may go under tgt_lock; closing a device can take long. */
+/* The last reference may go under tgt_lock, but closing a device can take long: a work closes. */
 static void drive_release(struct kref *ref)
 {
 	struct tgt_drive *d = container_of(ref, struct tgt_drive, ref);
@@ -35,8 +35,8 @@ void tgt_drive_put(struct tgt_drive *d)
 }
 
 /*
- * Whether the device is there, and not about to be removed. One that is pulled out fails I/O
- * before it is no more.
+ * True if the device is there, and not about to be removed. A device that is pulled out fails I/O
+ * before its disk is gone.
  */
 bool tgt_drive_there(const struct tgt_drive *d)
 {
@@ -45,7 +45,7 @@ bool tgt_drive_there(const struct tgt_drive *d)
 	return disk_live(disk) && !test_bit(GD_DEAD, &disk->state);
 }
 
-/* Check that a table can be that of a drive. Return: 0 or -EINVAL. */
+/* Check that a table fits a drive. Return: 0 or -EINVAL. */
 int tgt_table_check(const struct tgt_drive *d, const struct list_head *extents,
 		    struct netlink_ext_ack *extack)
 {

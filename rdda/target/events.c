@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What the netlink family sends: grants to the meshd that serves, events to all listeners. */
+/* Messages of the netlink family: GRANTs to the meshd that serves, events to all listeners. */
 #include <linux/netlink.h>
 #include <linux/notifier.h>
 #include <net/genetlink.h>
@@ -10,10 +10,13 @@
 #include "rdda/target/session.h"
 #include "rdda/wire.h"
 
-static const struct genl_family *family;	/* netlink.c has it */
+static const struct genl_family *family;	/* defined in netlink.c */
 static atomic_t server = ATOMIC_INIT(0);	/* port that sent SERVE, 0: none */
 
-/* The newest one serves: a meshd that died without a trace must not stand in its way. */
+/*
+ * Note the meshd that serves. The newest one serves: a meshd that died without a trace must not
+ * stand in the way.
+ */
 void tgt_server_set(u32 port)
 {
 	atomic_set(&server, port);
@@ -102,7 +105,7 @@ void tgt_nl_drive_gone(const uuid_t *drive, const char *path)
 		event_send(msg, h);
 }
 
-/* Notify meshd that a session came, or where it is in its end: @state. */
+/* Notify all listeners of a session's new @state: live, or a stage of the session's end. */
 void tgt_nl_session(const struct tgt_session *s, const char *state)
 {
 	struct sk_buff *msg;
@@ -134,7 +137,7 @@ static struct notifier_block event_nb = {
 	.notifier_call = event_released,
 };
 
-/* Messages may be sent once @of is registered. */
+/* Set up. Messages may be sent once @of is registered. Return: 0 or a negative errno. */
 int __init tgt_events_init(const struct genl_family *of)
 {
 	family = of;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * DRIVE_ADD and DRIVE_DEL. A device that hangs takes any time to be opened or closed, so works do
- * both. The message's handler waits for them, killably and within TGT_WAIT_MS.
+ * DRIVE_ADD and DRIVE_DEL. A device that hangs takes any time to open or close, so works open and
+ * close devices. The message's handler waits for a work, killably and within TGT_WAIT_MS.
  *
  *   DRIVE_ADD -> struct opening -> work: open, check ----> tgt_drive_insert()
  *                                        '- CHECK, unfit, or the handler has gone -> closed again
@@ -19,15 +19,15 @@
 
 /* A DRIVE_ADD whose device is being opened. */
 struct opening {
-	struct kref		ref;		/* its work, and each handler that waits, hold it */
-	struct list_head	node;		/* in openings until it is over; tgt_lock */
+	struct kref		ref;		/* held by the work and each handler that waits */
+	struct list_head	node;		/* in openings until @over; tgt_lock */
 	struct work_struct	work;
 	uuid_t			uuid;		/* of the drive, or null with @check */
 	struct list_head	extents;	/* the drive's table */
 	bool			check;		/* only answer */
-	bool			left;		/* its handler has gone; tgt_lock */
+	bool			left;		/* the handler has gone; tgt_lock */
 	struct completion	over;		/* completed under tgt_lock */
-	int			err;		/* how it ended; valid once @over */
+	int			err;		/* result; valid once @over */
 	struct netlink_ext_ack	ack;		/* and why */
 	char			path[];		/* as meshd gave it */
 };
@@ -48,7 +48,9 @@ static void opening_put(struct opening *o)
 	kref_put(&o->ref, opening_free);
 }
 
-/* Open the device, and judge it. Return: a drive that is to be served; NULL: @o->err says. */
+/*
+ * Open the device, and check the table. Return: a drive to be served; NULL: @o->err is the result.
+ */
 static struct tgt_drive *opening_take(struct opening *o)
 {
 	struct tgt_drive *d = tgt_drive_open(&o->uuid, o->path, &o->ack);
@@ -87,7 +89,10 @@ static void opening_work(struct work_struct *work)
 	opening_put(o);
 }
 
-/* Holds the module: an unload is refused rather than begun and never ended. */
+/*
+ * Create an opening, which holds the module: an unload is refused rather than begun and never
+ * ended.
+ */
 static struct opening *opening_create(const uuid_t *uuid, const char *path,
 				      struct list_head *extents, bool check)
 {
@@ -111,7 +116,9 @@ static struct opening *opening_create(const uuid_t *uuid, const char *path,
 	return o;
 }
 
-/* An opening of the same drive, or of the same device: a second one would hang behind it. */
+/*
+ * Find an opening of the same drive, or of the same device: a second opening would hang behind it.
+ */
 static struct opening *opening_find(const uuid_t *uuid, const char *path)
 {
 	struct opening *o;
@@ -123,7 +130,10 @@ static struct opening *opening_find(const uuid_t *uuid, const char *path)
 	return NULL;
 }
 
-/* A drive that was unplugged makes room for itself once its commands are back; not with @check. */
+/*
+ * Remove an unplugged drive with the same UUID once its commands are back; with @check only check.
+ * Return: 0, -EEXIST or -EBUSY.
+ */
 static int export_replace(const uuid_t *uuid, bool check, struct netlink_ext_ack *extack)
 {
 	struct tgt_drive *old = tgt_drive_find(uuid);
@@ -144,7 +154,10 @@ static int export_replace(const uuid_t *uuid, bool check, struct netlink_ext_ack
 	return 0;
 }
 
-/* Begin to open, once no other opening is in the way. */
+/*
+ * Begin to open, once no other opening is in the way. Return: 0, -EINPROGRESS at @until, -EINTR
+ * when killed, or as export_replace().
+ */
 static int opening_begin(struct opening *o, unsigned long until, struct netlink_ext_ack *extack)
 {
 	struct opening *other;
@@ -153,7 +166,7 @@ static int opening_begin(struct opening *o, unsigned long until, struct netlink_
 	do {
 		mutex_lock(&tgt_lock);
 		other = opening_find(&o->uuid, o->path);
-		/* First the old one lets go of its device, then the new one takes it. */
+		/* First the old drive closes the device, then the new one opens it. */
 		ret = other ? 0 : export_replace(&o->uuid, o->check, extack);
 		if (other) {
 			kref_get(&other->ref);
@@ -174,7 +187,7 @@ static int opening_begin(struct opening *o, unsigned long until, struct netlink_
 	return ret;
 }
 
-/* Wait for an opening. Its work undoes what the handler does not wait for. */
+/* Wait for an opening. If the handler stops waiting, the work undoes the opening. */
 static int opening_wait(struct opening *o, unsigned long until, struct netlink_ext_ack *extack)
 {
 	int ret = tgt_await(&o->over, until);
@@ -193,9 +206,9 @@ static int opening_wait(struct opening *o, unsigned long until, struct netlink_e
 }
 
 /*
- * Export a block device. @extents: its table, in order of start; taken over. @check: only answer as
- * without it. Context: process; sleeps. Return: 0, -EINPROGRESS (call again), -EINTR when killed,
- * or another negative errno.
+ * Export a block device. @extents: the drive's table, in order of start; taken over. @check: answer
+ * as without @check, but export nothing. Context: process; sleeps. Return: 0, -EINPROGRESS (call
+ * again), -EINTR when killed, or another negative errno.
  */
 int tgt_export(const uuid_t *uuid, const char *path, struct list_head *extents, bool check,
 	       struct netlink_ext_ack *extack)
@@ -224,7 +237,7 @@ static bool export_opened(const struct tgt_drive *d)
 	return false;
 }
 
-/* True while a DRIVE_ADD is at work: the device is in use before there is a drive. */
+/* True while a DRIVE_ADD is at work: the device is in use before the drive exists. */
 static bool export_begun(const uuid_t *uuid)
 {
 	const struct opening *o = opening_find(uuid, "");
@@ -232,7 +245,10 @@ static bool export_begun(const uuid_t *uuid)
 	return o && !o->check;
 }
 
-/* Take a drive from all that use it. @dp: set to it, referenced. */
+/*
+ * Take a drive from all sessions. @dp: set to the drive, referenced. Return: 0, -ENOENT, -EEXIST or
+ * -EBUSY.
+ */
 static int export_end(const uuid_t *uuid, bool force, bool gone, struct tgt_drive **dp,
 		      struct netlink_ext_ack *extack)
 {
@@ -267,10 +283,10 @@ static int export_end(const uuid_t *uuid, bool force, bool gone, struct tgt_driv
 }
 
 /*
- * Stop exporting a drive. @force: take opened extents away from their sessions. @gone: only what is
- * left of a drive that is gone; the caller cannot see whether it is back. Answers when every
- * command is back, and the device can be used by others. Context: process; sleeps. Return: 0,
- * -ENOENT, -EEXIST, -EBUSY, -EINPROGRESS (call again), or -EINTR.
+ * Stop exporting a drive. @force: revoke opened extents. @gone: only if the drive is gone; the
+ * caller cannot see if the drive is back. Answers when every command is back, and others can use
+ * the device. Context: process; sleeps. Return: 0, -ENOENT, -EEXIST, -EBUSY, -EINPROGRESS (call
+ * again), or -EINTR.
  */
 int tgt_unexport(const uuid_t *uuid, bool force, bool gone, struct netlink_ext_ack *extack)
 {
@@ -295,7 +311,7 @@ int tgt_unexport(const uuid_t *uuid, bool force, bool gone, struct netlink_ext_a
 		if (ret)
 			return ret;
 	}
-	/* also for one that an earlier message has removed */
+	/* also for a drive that an earlier message has removed */
 	err = tgt_drive_await_closed(uuid, until, &closing);
 	if (err == -EINPROGRESS)
 		NL_SET_ERR_MSG(extack, "the device takes long to be closed; try again");

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How many results go out together, where a drive ends commands one by one.
+ * Gathering: results wait to go out together, where a drive ends commands one by one.
  *
- * Most drives end them in another order than that in which they came, and each by
- * an interrupt. A post for each costs both sides a message; reads that are pushed
- * together have to lie side by side in the client's bounce arena, which only those
- * that were submitted together do. So where the CPU has more to do than it can, results
- * wait for those of the channel's other commands:
+ * Most drives end commands in another order than submitted, and each command by an interrupt. A
+ * post for each result costs both sides a message. Reads that are pushed together have to lie side
+ * by side in the client's bounce arena, as only reads submitted together do. So where the CPU has
+ * more to do than it can, results wait for results of the channel's other commands:
  *
  *   a command ends ---> CPU was idle of late, or nothing else is in flight,
  *         |             or 16 wait ---> posted
@@ -14,8 +13,8 @@
  *       waits ---> gather_us: some came ---> waits again, three times in all
  *                             none -------> posted; the next ones do not wait
  *
- * A CPU that has nothing to do is not made to wait: it was idle when one of the last
- * commands ended. Where waiting leaves it idle it ends that way, too.
+ * No result waits on a CPU that has nothing to do: the CPU was idle when one of the last commands
+ * ended. If waiting leaves the CPU idle, the waiting ends in the same way.
  */
 #include <linux/moduleparam.h>
 #include <linux/sched.h>
@@ -28,8 +27,8 @@
 
 #define GATHER_BUSY	16U	/* commands in a row that found their CPU busy */
 #define GATHER_TIMES	3	/* gather_us in all, at most */
-#define GATHER_MUTE	8U	/* results that do not wait after one that did in vain, */
-#define GATHER_MUTE_MAX	128U	/* ... or after several */
+#define GATHER_MUTE	8U	/* results that do not wait after a wait in vain, ... */
+#define GATHER_MUTE_MAX	128U	/* ... or after several such waits */
 
 enum gather_load { LOAD_IDLE, LOAD_BUSY, LOAD_UNKNOWN };
 
@@ -37,19 +36,19 @@ static unsigned int gather_us = 50;
 module_param(gather_us, uint, 0644);
 MODULE_PARM_DESC(gather_us, "while the CPU is busy, results wait so long for others (50; 0: never)");
 
-/* Polling is for those who want no wait. */
+/* With busy polling no result waits: the administrator wants no wait. */
 static u64 gather_ns(void)
 {
 	return READ_ONCE(tgt_busy_poll_us) ? 0 : rdda_gather_ns(READ_ONCE(gather_us));
 }
 
-/* Results that wait to be posted, and those that are being posted. */
+/* Return: the number of results that wait to be posted or are being posted. */
 static u32 gather_waiting(const struct tgt_channel *ch)
 {
 	return atomic_read(&ch->gather.ended) - READ_ONCE(ch->tx.collected);
 }
 
-/* What this CPU does beside what ends a command here. */
+/* Return: the load of this CPU apart from the code that ends a command here. */
 static enum gather_load gather_load(void)
 {
 	if (is_idle_task(current))
@@ -62,7 +61,10 @@ static enum gather_load gather_load(void)
 	return current->flags & PF_KTHREAD ? LOAD_UNKNOWN : LOAD_BUSY;
 }
 
-/* Counts that several CPUs write: one that is lost changes when, not what. */
+/*
+ * True if results should wait: the CPU is busy and waits are not muted. Several CPUs write the
+ * counts: a lost update changes when results go out, not which ones.
+ */
 static bool gather_bound(struct tgt_channel *ch)
 {
 	u32 busy = READ_ONCE(ch->gather.busy), mute;
@@ -91,9 +93,9 @@ static void gather_start(struct tgt_channel *ch, u64 ns)
 }
 
 /*
- * Whether a result that was put in @ch->cmd.done waits for others. Then it is seen to that it is
- * posted in time: also where that before it relies on a turn or a task, which may be a long time
- * coming. @ended: commands that had ended then, with this one. @first: no other was there. Any
+ * True if a result in @ch->cmd.done waits for others. The timer then ensures that the result is
+ * posted in time, even if an earlier result relies on a turn or a task, which may be late. @ended:
+ * commands that had ended by then, including this one. @first: cmd.done was empty before. Any
  * context.
  */
 bool tgt_gather_waits(struct tgt_channel *ch, u32 ended, bool first)
@@ -108,13 +110,13 @@ bool tgt_gather_waits(struct tgt_channel *ch, u32 ended, bool first)
 	if (first || !hrtimer_is_queued(&ch->gather.timer))
 		gather_start(ch, ns);
 	else if (ktime_after(ktime_get(), READ_ONCE(ch->gather.due)))
-		return false;	/* its softirq is late */
+		return false;	/* the timer's softirq is late */
 	return true;
 }
 
 /*
- * All results that are there are about to be collected, which comes after this: one that is the
- * first of the next ones sets the timer again. @ch: tx.lock held.
+ * Stop the wait: right after this, the caller collects all results. The first of the next results
+ * sets the timer again. @ch: tx.lock held.
  */
 void tgt_gather_over(struct tgt_channel *ch)
 {
@@ -126,7 +128,10 @@ void tgt_gather_over(struct tgt_channel *ch)
 	hrtimer_try_to_cancel(&ch->gather.timer);
 }
 
-/* What came while the first one waited is worth it, or the next ones do not wait. */
+/*
+ * Decide how many of the next results do not wait: none if other results came while the first one
+ * waited; else the more, the more often the wait was in vain.
+ */
 static void gather_judge(struct tgt_channel *ch, u32 waiting)
 {
 	u32 next = READ_ONCE(ch->gather.mute_next);
@@ -149,7 +154,7 @@ static enum hrtimer_restart gather_timer(struct hrtimer *timer)
 		gather_start(ch, gather_ns());
 		return HRTIMER_NORESTART;
 	}
-	/* a turn may have posted them */
+	/* a turn may have posted the results */
 	if (waiting)
 		gather_judge(ch, waiting);
 	tgt_push_run(ch);
@@ -164,7 +169,7 @@ void tgt_gather_init(struct tgt_channel *ch)
 	ch->gather.mute_next = GATHER_MUTE;
 }
 
-/* Nothing of ours runs after this. @ch: no command of it is left. Sleeps. */
+/* Stop the timer for good. @ch: no command of it is left. Sleeps. */
 void tgt_gather_stop(struct tgt_channel *ch)
 {
 	hrtimer_cancel(&ch->gather.timer);

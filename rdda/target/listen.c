@@ -2,11 +2,10 @@
 /*
  * Listeners and logins.
  *
- * A login is checked, answered and connected here; nothing is given before the
- * client has proved the key (queue.c hands its PROVE to channel.c). The reject's
- * private data says why. A wrong key, a second machine with one host UUID and an old
- * incarnation show with the proof: tgt_channel_refuse() answers those with a BYE. All
- * refusals are counted here.
+ * This file checks, answers and connects a login; the client gets nothing before it has proved the
+ * key (queue.c hands the PROVE to channel.c). The reject's private data says why. A wrong key, a
+ * second machine with one host UUID and an old incarnation show with the proof: for these,
+ * tgt_channel_refuse() answers with a BYE. reasons.c counts all refusals.
  */
 #define pr_fmt(fmt) "meshtgt: " fmt
 #include <linux/delay.h>
@@ -31,7 +30,7 @@
 struct listener {
 	struct list_head	node;	/* in listeners; listen_lock */
 	struct sockaddr_storage	ss;	/* address and port */
-	/* NULL after its device was removed, until the address is listened on again */
+	/* NULL after the device was removed, until a message requests this address again */
 	struct rdma_cm_id	*cm;
 };
 
@@ -77,7 +76,7 @@ static void accept_fill(struct rdda_accept *a, const struct rdda_login *l,
 	export_uuid(a->boot_id, &tgt_boot_id);
 }
 
-/* From here on the channel owns its id: it ends by tgt_channel_kill() only. */
+/* From here on the channel owns its id: both end by tgt_channel_kill() only. */
 static void channel_accept(struct tgt_channel *ch, const void *data, u8 len)
 {
 	struct rdma_conn_param param = {
@@ -85,7 +84,7 @@ static void channel_accept(struct tgt_channel *ch, const void *data, u8 len)
 		.private_data_len = len,
 		.responder_resources = ch->login.reads,
 		.initiator_depth = 0,
-		/* The CM knows no queue pair of ours; that may be gone already. */
+		/* The CM has no queue pair for this id; the channel's may be gone already. */
 		.qp_num = ch->login.proof.qpn[1],
 		.retry_count = RDDA_RETRIES,
 		.rnr_retry_count = RDDA_RNR_RETRIES,
@@ -95,7 +94,7 @@ static void channel_accept(struct tgt_channel *ch, const void *data, u8 len)
 		tgt_channel_kill(ch, -ECONNABORTED);
 }
 
-/* A login that may be answered: nothing is made for others. */
+/* Check a login before anything is made for it. Return: 0 or an enum rdda_reject_reason. */
 static int listen_check_login(const struct rdda_login *l, size_t len, uuid_t *host,
 			      struct rdda_key *key)
 {
@@ -191,8 +190,8 @@ static int listen_accept_join(struct tgt_channel *ch, struct rdda_join_proof *p)
 }
 
 /*
- * CM context. A channel after the first: it is proved before anything is made for
- * it. Its place is taken for good, so what goes wrong after that ends the session.
+ * CM context. A channel after the first is proved before anything is made for the channel. Its
+ * place is taken for good, so an error after that ends the session.
  */
 static int listen_join(struct rdma_cm_id *cm, struct rdma_cm_event *ev)
 {
@@ -211,7 +210,7 @@ static int listen_join(struct rdma_cm_id *cm, struct rdma_cm_event *ev)
 		reason = RDDA_REJ_KEY;
 		goto refuse;
 	}
-	/* Its CPU made the proof; PINGs begin after the last. */
+	/* The client's CPU made the proof; PINGs begin after the last one. */
 	WRITE_ONCE(s->client.heard, jiffies);
 	if (!tgt_session_take(s, j->channel))
 		goto refuse;
@@ -290,7 +289,7 @@ static int listen_event(struct rdma_cm_id *cm, struct rdma_cm_event *ev)
 	bool ours;
 
 	if (ev->event == RDMA_CM_EVENT_CONNECT_REQUEST) {
-		/* A new id inherits context and handler; it is a channel's from now on. */
+		/* A new id inherits context and handler; from now on the id is a channel's. */
 		cm->context = NULL;
 		cm->event_handler = listen_cm_event;
 		return listen_request_noio(cm, ev);
@@ -339,9 +338,9 @@ static struct listener *listener_find(const struct sockaddr_storage *ss)
 }
 
 /*
- * Take logins on an address. @addr: "0.0.0.0", "::", an address, or one with a scope. May be
- * repeated at any time: the same address again is no error, and makes a listener again that a
- * reset of its NIC has taken away.
+ * Take logins on an address. @addr: "0.0.0.0", "::", an address, or an address with a scope. May be
+ * repeated at any time: the same address again is no error, and makes a listener again after a
+ * reset of its NIC. Return: 0 or a negative errno.
  */
 int tgt_listen(const char *addr, u16 port, struct netlink_ext_ack *extack)
 {
@@ -385,14 +384,14 @@ out:
 	return ret;
 }
 
-/* Take no more logins; waits for those being answered. */
+/* Take no more logins. Waits until logins in progress are answered. */
 void tgt_listen_exit(void)
 {
 	struct listener *li;
 
 	/*
-	 * Not under listen_lock: destroying an id waits for its handler, which
-	 * takes that lock when a device goes.
+	 * Not under listen_lock: destroying an id waits for its handler, and the handler takes
+	 * listen_lock when a device goes.
 	 */
 	for (;;) {
 		struct rdma_cm_id *cm;

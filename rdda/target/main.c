@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Module init and exit of meshtgt: its parameters, and the order in which the parts start. */
+/* Module init and exit of meshtgt: the order in which the parts start and end. */
 #define pr_fmt(fmt) "meshtgt: " fmt
 #include <linux/module.h>
 #include <linux/reboot.h>
@@ -15,11 +15,11 @@
 #include "rdda/target/session.h"
 #include "rdda/target/tgt.h"
 
-#define TGT_QUIET_MS		3000	/* a reboot waits that long for queue pairs */
+#define TGT_QUIET_MS		3000	/* longest wait of a reboot for queue pairs */
 
 RDDA_FAULTS_DEFINE;
 
-/* A kernel that goes down, or is replaced by kexec, must not be written to. */
+/* End all sessions: no client may write to a kernel that goes down, or is replaced by kexec. */
 static int tgt_reboot(struct notifier_block *nb, unsigned long action, void *data)
 {
 	tgt_stopping = true;
@@ -81,7 +81,7 @@ err_wq:
 	return ret;
 }
 
-/* No new orders, no new logins, then the sessions, then what they used. */
+/* End in this order: orders, logins, sessions, then the parts that sessions use. */
 static void __exit tgt_exit(void)
 {
 	unregister_reboot_notifier(&tgt_reboot_nb);

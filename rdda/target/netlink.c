@@ -2,14 +2,13 @@
 /*
  * The generic netlink family "meshtgt": orders, requests and answers of meshd.
  *
- * Operations run in parallel: some sleep until commands are back, and the same
- * meshd must be able to answer a GRANT meanwhile. What changes state
- * needs CAP_SYS_ADMIN in the initial user namespace; CAP_NET_ADMIN, which the
- * core could check, is in every container's network plugin. The family lives
- * in the initial network namespace alone.
+ * Operations run in parallel: some sleep until commands are back, and the same meshd must be able
+ * to answer a GRANT meanwhile. An operation that changes state needs CAP_SYS_ADMIN in the initial
+ * user namespace; the network plugin of every container has CAP_NET_ADMIN, which the core could
+ * check. The family lives in the initial network namespace alone.
  *
- * An attribute's length has 16 bits, so EXTENTS may come several
- * times in a message and are put together in order.
+ * An attribute's length has 16 bits, so EXTENTS may come several times in a message; they are put
+ * together in order.
  */
 #define pr_fmt(fmt) "meshtgt: " fmt
 #include <linux/mm.h>
@@ -223,9 +222,8 @@ static int nl_extents_set(struct sk_buff *skb, struct genl_info *info)
 }
 
 /*
- * Dumps: cb->args[0] counts what was sent. A drive's table goes on in further
- * messages with the same DRIVE_UUID when one does not hold it: cb->args[1]
- * counts its extents.
+ * Dumps: cb->args[0] counts the objects sent. If a drive's table does not fit into one message,
+ * further messages with the same DRIVE_UUID continue the table: cb->args[1] counts its extents.
  */
 
 #define X_BYTES		160	/* of one EXTENT, rounded up */
@@ -252,7 +250,7 @@ static int extent_fill(struct sk_buff *skb, const struct tgt_extent *e)
 	return 0;
 }
 
-/* One EXTENTS attribute with as much as it holds. Return: the next extent's number. */
+/* Fill one EXTENTS attribute with as many extents as fit. Return: the next extent's number. */
 static long extents_fill(struct sk_buff *skb, const struct tgt_drive *d, long from)
 {
 	struct nlattr *all = nla_nest_start(skb, MESHTGT_A_EXTENTS);
@@ -288,8 +286,8 @@ static long table_length(const struct tgt_drive *d)
 }
 
 /*
- * @from: number of the first extent; set to the next one, or to -1 when all
- * were sent. @whole: all of the table in this message, or nothing.
+ * @from: number of the first extent; set to the next one, or to -1 when all were sent. @whole: put
+ * the whole table in this message, or nothing.
  */
 static int drive_fill(struct sk_buff *skb, const struct tgt_drive *d, u32 port, u32 seq, int flags,
 		      long *from, bool whole)

@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/*
- * OPEN and CLOSE on the wire, and the grants that meshd has to note in a label
- * before they count.
- */
+/* OPEN and CLOSE on the wire, and grants, which meshd has to note in a label before they count. */
 #define pr_fmt(fmt) "meshtgt: " fmt
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
@@ -18,12 +15,15 @@
 
 /* A pending request to meshd to note a grant. */
 struct open_pending {
-	/* in open_pending_list; open_pending_lock. The path that takes it off answers the client */
+	/*
+	 * in open_pending_list; open_pending_lock. The path that removes the entry answers the
+	 * client
+	 */
 	struct list_head	node;
 	u64			id;	/* number in netlink */
 	struct tgt_channel	*ch;	/* channel to answer; its session is referenced */
-	u64			tag;	/* of that answer */
-	struct tgt_open_request	req;	/* what the client wants */
+	u64			tag;	/* of the answer */
+	struct tgt_open_request	req;	/* the client's request */
 	struct delayed_work	late;	/* the deadline */
 };
 
@@ -84,7 +84,7 @@ static void open_late_work(struct work_struct *work)
 	memalloc_noio_restore(noio);
 }
 
-/* What the client is answered when the label does not allow a grant, or was not written. */
+/* Return: the answer to a client when the label does not allow a grant, or was not written. */
 static int open_refused(int err)
 {
 	switch (err) {
@@ -100,10 +100,10 @@ static int open_refused(int err)
 }
 
 /*
- * meshd noted a grant, or did not. @err: 0, or a negative errno: -ESTALE means the label knows a
- * higher epoch, -EEXIST a higher attach number, or another host's, -EBUSY that the host's own
- * kernel has I/O there that a device has not ended. Context: process; sleeps.
- * Return: 0, or -ENOENT: too late, or never requested.
+ * meshd noted a grant, or did not. @err: 0, or a negative errno. -ESTALE: the label has a higher
+ * epoch; -EEXIST: a higher attach number, or the same of another host; -EBUSY: the host's own
+ * kernel has I/O there, not yet ended by a device. Context: process; sleeps. Return: 0, or -ENOENT:
+ * too late, or never requested.
  */
 int tgt_open_answered(u64 request, int err)
 {
@@ -148,7 +148,7 @@ static int open_start_request(struct tgt_channel *ch, const struct tgt_open_requ
 	ret = tgt_nl_grant(id, drive, &ch->s->client.host, req);
 	if (!ret)
 		return 0;
-	/* No meshd is there. When the deadline was faster, it has answered. */
+	/* No meshd is there. If the deadline was faster, open_late_work() has answered. */
 	a = open_take(id);
 	if (!a)
 		return 0;
@@ -157,7 +157,7 @@ static int open_start_request(struct tgt_channel *ch, const struct tgt_open_requ
 	return ret;
 }
 
-/* A client wants an extent. @m: a private copy. Context: control work of @ch. */
+/* A client requests an extent. @m: a private copy. Context: control work of @ch. */
 void tgt_open_msg(struct tgt_channel *ch, const struct rdda_open *m)
 {
 	struct tgt_open_request req = {

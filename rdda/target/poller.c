@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One work for each CPU polls the completion queues of all channels that have something.
+ * One work for each CPU polls the completion queues of all channels that have completions.
  *
  *   event of a CQ ---> ready list of this CPU ---> its work: each channel a turn
  *        (tgt_poller_kick)                          (turns.c: tgt_queue_poll)
  *
- * With few clients a message wakes the work; with many, those of other channels that
- * come meanwhile only add to its list. Sharing the completion queues themselves would
- * save their arming as well, but then one client that overruns its share ends all.
+ * With few clients a message wakes the work; with many, messages of other channels meanwhile only
+ * add to the work's list. Shared completion queues would save arming each queue as well, but then
+ * one client that overruns its share ends all sessions.
  *
  * A channel is in one list, or has a turn, at a time:
  *
@@ -16,7 +16,7 @@
  *                     ^                       | kick, or more to do
  *                     '--- turn ends --- QUEUED|RUNS
  *
- * What one turn sleeps for, all channels of that CPU wait for: a turn sleeps for no device
+ * If one turn sleeps, all channels of the CPU wait: so a turn sleeps for no device
  * (tgt_cmd_submit()).
  */
 #include <linux/percpu.h>
@@ -26,10 +26,10 @@
 #include "rdda/target/tgt.h"
 
 static struct tgt_poller __percpu *pollers;
-/* tgt_poller_quiet() waits here: not in a channel, which may be gone when it is woken */
+/* tgt_poller_quiet() waits here, not in a channel: the channel may be gone when the waiter wakes */
 static DECLARE_WAIT_QUEUE_HEAD(poller_idle);
 
-/* A channel that needs a turn. @p: of this CPU. Any context. */
+/* Add a channel that needs a turn. @p: of this CPU. Any context. */
 void tgt_poller_add(struct tgt_poller *p, struct tgt_channel *ch)
 {
 	if (llist_add(&ch->poll.node, &p->ready))
@@ -37,8 +37,8 @@ void tgt_poller_add(struct tgt_poller *p, struct tgt_channel *ch)
 }
 
 /*
- * A channel's completion queue has something, or is to be armed. Any context. A full barrier: the
- * turn that follows sees what was there before.
+ * A channel's completion queue has completions, or is to be armed. Any context. A full barrier,
+ * paired with the one in turns_give(): the turn that follows sees all writes before the kick.
  */
 void tgt_poller_kick(struct tgt_channel *ch)
 {
@@ -49,24 +49,30 @@ void tgt_poller_kick(struct tgt_channel *ch)
 }
 
 /*
- * Wait until a channel is in no list and has no turn. @ch: drained is set, so that no turn that
- * begins now does anything; an event of a CPU that was delayed may still add it once more. Sleeps.
+ * Wait until a channel is in no list and has no turn. @ch: drained is set, so a turn that begins
+ * now does nothing; an event of a delayed CPU may still add the channel once more. Sleeps.
  */
 void tgt_poller_quiet(struct tgt_channel *ch)
 {
-	/* A full barrier: a turn that we do not see here sees what was set before. */
+	/*
+	 * A full barrier, paired with the one in turns_give(): a turn that is not seen here sees
+	 * all earlier writes.
+	 */
 	atomic_fetch_or(POLLER_WAITED, &ch->poll.state);
 	wait_event(poller_idle,
 		   !(atomic_read_acquire(&ch->poll.state) & (POLLER_QUEUED | POLLER_RUNS)));
 }
 
-/* A channel's turn is over, with nothing more to do: it may be gone. */
+/*
+ * Wake tgt_poller_quiet(): a channel's turn is over, with nothing more to do. The channel may be
+ * gone.
+ */
 void tgt_poller_rests(void)
 {
 	wake_up_all(&poller_idle);
 }
 
-/* The works of all CPUs. @work: gives turns. Return: 0 or -ENOMEM. */
+/* Set up the works of all CPUs. @work: gives turns. Return: 0 or -ENOMEM. */
 int tgt_poller_init(work_func_t work)
 {
 	unsigned int cpu;

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What goes out: pushed data, completions, control messages.
+ * Sends: pushed data, completions, control messages.
  *
- * Commands end in any context and land in ch->cmd.done; one post then takes all
- * that is there: a WRITE with immediate for each small read, straight from the
- * arena page, and one SEND of up to 64 completions for the rest. A send queue
- * that is full by our own count, or out of buffers, makes them wait and so
- * grow into larger messages.
+ * Commands end in any context and land in ch->cmd.done. One post then takes all results there: a
+ * WRITE with immediate for each small read, straight from the arena page, and one SEND of up to 64
+ * completions for the rest. If the send queue is full by the target's own count, or all buffers are
+ * in flight, results wait and so grow into larger messages.
  *
  * Few sends are signalled: one in a quarter of the queue or in half of the buffers. Their
  * completions are taken when the rest is being used: sq.c.
@@ -33,7 +32,9 @@ struct ctl {
 	u8			msg[RDDA_MSG_MAX] __aligned(8);
 };
 
-/* A PONG must go out when there is no memory, or the client gives us up. */
+/*
+ * A reserve: a PONG must go out without free memory, too, or the client takes the target for dead.
+ */
 static mempool_t *ctl_pool;
 
 static unsigned int chain_bufs(void)
@@ -41,7 +42,10 @@ static unsigned int chain_bufs(void)
 	return rdda_fault(RDDA_FAULT_BUFS) ? 1 : TGT_TX_BUFS;
 }
 
-/* One in half of the buffers is signalled, too: the other half goes meanwhile. */
+/*
+ * End a work request of the chain. One in half of the buffers is signalled, too: the other half
+ * goes out meanwhile.
+ */
 static void chain_end(struct tgt_channel *ch, struct ib_rdma_wr *wr, unsigned int bufs)
 {
 	bool half = ch->sq.unsig_held + bufs >= chain_bufs() / 2;
@@ -49,7 +53,10 @@ static void chain_end(struct tgt_channel *ch, struct ib_rdma_wr *wr, unsigned in
 	rdda_sq_end(&ch->sq, wr, bufs, half ? &ch->sq.mark : NULL);
 }
 
-/* Less is left than what the next signalled one sets free. */
+/*
+ * True if three quarters of the buffers, or half of the queue, are in use: poll for send
+ * completions.
+ */
 static bool chain_low(const struct tgt_channel *ch)
 {
 	return ch->tx.head - ch->tx.tail >= chain_bufs() * 3 / 4 || ch->sq.free < ch->sq.size / 2;
@@ -60,14 +67,14 @@ static bool chain_room(const struct tgt_channel *ch, unsigned int wrs)
 	return ch->sq.nr + wrs <= TGT_CHAIN && wrs <= ch->sq.free;
 }
 
-/* The buffer of the next SEND; NULL: all are in flight. */
+/* Return: the buffer of the next SEND; NULL: all are in flight. */
 static struct rdda_buf *chain_buf(struct tgt_channel *ch)
 {
 	return ch->tx.head - ch->tx.tail < chain_bufs() ?
 	       &ch->tx.msg.buf[ch->tx.head % TGT_TX_BUFS] : NULL;
 }
 
-/* The SEND of it. */
+/* Add the SEND of a buffer to the chain. */
 static void chain_send(struct tgt_channel *ch, struct rdda_buf *b, u32 len)
 {
 	ch->tx.head++;
@@ -102,7 +109,10 @@ static noinline unsigned int push_sges(struct tgt_session *s, struct ib_sge *sge
 	return nr;
 }
 
-/* Where a read's data lies in the arena: both its runs. @max: not 0. Return: as tgt_arena_sge(). */
+/*
+ * Fill scatter entries with a read's data in the arena, both runs. @max: not 0. Return: as
+ * tgt_arena_sge().
+ */
 static __always_inline unsigned int push_sge(struct tgt_session *s, struct ib_sge *sge,
 					     unsigned int max, const struct tgt_cmd *c)
 {
@@ -119,7 +129,7 @@ static __always_inline unsigned int push_sge(struct tgt_session *s, struct ib_sg
 	return push_sges(s, sge, max, c);
 }
 
-/* One write behind another: whether @next may go with @last. */
+/* True if @next is a pushed read without an error, whose bounce pages follow the pages of @last. */
 static bool push_follows(const struct tgt_cmd *last, const struct tgt_cmd *next)
 {
 	return next->p.push && !next->status && next->p.bounce == last->p.bounce + last->p.bytes;
@@ -132,10 +142,11 @@ static void push_release_cmd(struct tgt_channel *ch, struct tgt_cmd *c)
 }
 
 /*
- * Push a read, and those behind it whose bounce pages follow its own. @ch: tx.lock held. @c: first
- * of @ch->tx.pend; released, as are those that went with it. Reads go together only where one work
- * request carries them all. One alone takes several if the device has few scatter entries: the
- * last carries the immediate, and its receive completion makes all of them visible.
+ * Push a read, and the reads behind it whose bounce pages follow. @ch: tx.lock held. @c: first of
+ * @ch->tx.pend; released, as are the reads pushed together. Reads go together only where one work
+ * request carries all of them. A single read takes several work requests if the device has few
+ * scatter entries: the last one carries the immediate, and its receive completion makes all of them
+ * visible.
  */
 static void chain_push(struct tgt_channel *ch, struct tgt_cmd *c)
 {
@@ -180,7 +191,7 @@ static void chain_push(struct tgt_channel *ch, struct tgt_cmd *c)
 	tgt_count(ch, TGT_PUSHES, more + 1);
 }
 
-/* Push what is to be pushed, gather the rest in the next buffer. */
+/* Push small reads, and collect the other results in the next buffer. */
 static void chain_results(struct tgt_channel *ch)
 {
 	struct rdda_buf *b = NULL;
@@ -218,8 +229,9 @@ static void chain_results(struct tgt_channel *ch)
 }
 
 /*
- * Where a result goes in @ch->tx.pend: reads in the order of their bounce pages, so that they may
- * be pushed together, as far back as one push reaches. Return: what it goes behind.
+ * Find a result's place in @ch->tx.pend. Pushed reads are kept in the order of their bounce pages,
+ * as far back as one push reaches, so that one push may take several. Return: the entry to insert
+ * behind.
  */
 static struct list_head *push_place(struct tgt_channel *ch, const struct tgt_cmd *c)
 {
@@ -252,7 +264,7 @@ static void push_collect(struct tgt_channel *ch)
 	}
 }
 
-/* Whether something waits for room. */
+/* True if results or control messages wait for room. */
 static bool push_left(const struct tgt_channel *ch)
 {
 	return !list_empty(&ch->tx.pend) || !list_empty(&ch->tx.ctl);
@@ -282,7 +294,7 @@ void tgt_push_flush(struct tgt_channel *ch)
 		tgt_channel_kill(ch, ret);
 }
 
-/* Commands ended outside of the channel's own work. Context: softirq. */
+/* Post results of commands that ended outside of the channel's turns. Context: softirq. */
 void tgt_push_run(struct tgt_channel *ch)
 {
 	if (!rdda_fault(RDDA_FAULT_DEAF))
@@ -298,8 +310,8 @@ void tgt_push_kick(struct tasklet_struct *t)
 }
 
 /*
- * A command ended: it is reported to the client with the next post. @c: its status set; not the
- * caller's any more, nor is its view. Any context.
+ * A command ended: the next post reports the result to the client. @c: its status set; the caller
+ * gives up @c and its view. Any context.
  */
 void tgt_push_end(struct tgt_cmd *c)
 {
@@ -312,12 +324,12 @@ void tgt_push_end(struct tgt_cmd *c)
 	first = llist_add(&c->done, &ch->cmd.done);
 	if (READ_ONCE(ch->batcher) != current && !tgt_gather_waits(ch, ended, first))
 		tasklet_schedule(&ch->kick);
-	/* Last: a dead session's memory goes with its last view. */
+	/* Last: a dead session's memory goes with the last view. */
 	if (v)
 		tgt_view_put(v);
 }
 
-/* Forget what was not sent. @ch: stopped. */
+/* Free control messages that were not sent. @ch: stopped. */
 void tgt_push_drop(struct tgt_channel *ch)
 {
 	struct ctl *c, *next;
@@ -371,8 +383,8 @@ int tgt_ctl_send(struct tgt_channel *ch, const void *msg, size_t len)
 }
 
 /*
- * Send a control message that answers no request. As tgt_ctl_send(), but many of them are no fault
- * of the client: a new table may take all from it that it has open.
+ * Send a control message that answers no request. As tgt_ctl_send(), but without a limit: many
+ * events are no fault of the client, since a new table may revoke all its openings.
  */
 int tgt_ctl_event(struct tgt_channel *ch, const void *msg, size_t len)
 {
@@ -391,7 +403,7 @@ int tgt_ctl_pong(struct tgt_channel *ch, u64 tag)
 	return tgt_ctl_send(ch, &h, sizeof(h));
 }
 
-/* A reserve of control messages. Return: 0 or -ENOMEM. */
+/* Make a reserve of control messages. Return: 0 or -ENOMEM. */
 int tgt_push_init(void)
 {
 	ctl_pool = mempool_create_kmalloc_pool(64, sizeof(struct ctl));

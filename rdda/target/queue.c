@@ -2,10 +2,10 @@
 /*
  * A channel's completion queue, batch by batch.
  *
- * The queue is polled by us (poller.c) rather than by the core, to know where
- * a batch ends: bios of a batch leave under one plug, completions that arrive
- * meanwhile leave in one post. Messages that need to sleep go to ctl_work and
- * keep their receive buffer until it has dealt with them, which bounds them.
+ * The target polls the queue (poller.c), not the core, to know where a batch ends: bios of a batch
+ * leave under one plug, completions that arrive meanwhile leave in one post. Messages that need to
+ * sleep go to ctl_work and keep their receive buffer until ctl_work has copied them, which bounds
+ * their number.
  */
 #define pr_fmt(fmt) "meshtgt: " fmt
 #include <linux/blkdev.h>
@@ -22,7 +22,7 @@
 
 #define POLL_ROUNDS	8	/* then others of this CPU have a turn */
 
-/* An unknown control message is answered, so that newer clients can probe. */
+/* Answer an unknown control message, so that newer clients can probe. */
 static void rx_unknown(struct tgt_channel *ch, struct rdda_buf *rb)
 {
 	const struct rdda_hdr *h = rb->data;
@@ -70,8 +70,9 @@ static void rx_control(struct tgt_channel *ch, struct rdda_buf *rb)
 }
 
 /*
- * The client's CPU made a message, not its NIC. Other channels' CPUs read what lies beside the
- * time, and write it: it is taken no earlier than here, so that it is not set back.
+ * Note a message that the client's CPU made, not the NIC. CPUs of other channels read the fields
+ * beside @heard, so @heard is written only on a change. CPUs of other channels also write @heard,
+ * so jiffies is taken no earlier than here, and @heard is not set back.
  */
 static void rx_heard(struct tgt_channel *ch)
 {
@@ -81,7 +82,7 @@ static void rx_heard(struct tgt_channel *ch)
 		WRITE_ONCE(ch->s->client.heard, now);
 }
 
-/* A WRITE with an immediate came; nothing is in its receive. */
+/* A WRITE with an immediate came; the receive is empty. */
 static void rx_inline(struct tgt_channel *ch, struct rdda_buf *rb, const struct ib_wc *wc)
 {
 	if (READ_ONCE(ch->dead))
@@ -111,7 +112,7 @@ void tgt_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 		return;
 	}
 	ib_dma_sync_single_for_cpu(ch->s->dev, rb->sge.addr, RDDA_MSG_MAX, DMA_FROM_DEVICE);
-	/* The connection's end may overtake the good-bye before it. */
+	/* The end of the connection may overtake the good-bye before it. */
 	if (READ_ONCE(ch->dead) && h->type != RDDA_BYE)
 		return;
 	rb->len = wc->byte_len;
@@ -156,16 +157,16 @@ static int queue_poll_batch(struct tgt_channel *ch)
 		if (wc[i].wr_cqe && wc[i].wr_cqe->done)
 			wc[i].wr_cqe->done(ch->q.cq, &wc[i]);
 	blk_finish_plug(&plug);
-	/* First say that no batch flushes for them, then flush: none is left behind. */
+	/* First clear @batcher, then flush: a result that ends meanwhile is not left behind. */
 	WRITE_ONCE(ch->batcher, NULL);
 	tgt_push_flush(ch);
 	return n;
 }
 
 /*
- * Whether to go on without an event (tgt_busy_poll_us). Other channels of this CPU have a turn in
- * between, and other tasks come first: control work is among them. @found: completions of this
- * turn.
+ * True if the channel is to go on without an event (tgt_busy_poll_us). Other channels of this CPU
+ * have a turn in between, and other tasks come first, as control work is among them. @found:
+ * completions of this turn.
  */
 static bool queue_busy(struct tgt_channel *ch, unsigned int found)
 {
@@ -188,8 +189,8 @@ static bool queue_busy(struct tgt_channel *ch, unsigned int found)
 }
 
 /*
- * One turn: deal with what has completed, then request an event. Context: work; does not sleep for
- * a device. Return: whether it needs another turn.
+ * One turn: handle completions, then request an event. Context: work; does not sleep for a device.
+ * Return: true if the channel needs another turn.
  */
 bool tgt_queue_poll(struct tgt_channel *ch)
 {
@@ -200,7 +201,7 @@ bool tgt_queue_poll(struct tgt_channel *ch)
 		return false;
 	if ((rdda_fault(RDDA_FAULT_DEAF) || (rdda_fault(RDDA_FAULT_DEAF_1) && ch->index == 1)) &&
 	    !READ_ONCE(ch->dead))
-		return true;	/* after a while: poller.c */
+		return true;	/* after a while: turns.c */
 	tgt_sq_turn(ch);
 	do {
 		do {
@@ -210,7 +211,7 @@ bool tgt_queue_poll(struct tgt_channel *ch)
 				queue_busy(ch, found);
 				return true;
 			}
-			/* fewer than there is room for: it is empty */
+			/* fewer than fit into the array: the queue is empty */
 		} while (n == ARRAY_SIZE(ch->wc));
 		if (queue_busy(ch, found))
 			return true;
@@ -228,7 +229,7 @@ static void ctl_bounce(struct tgt_channel *ch, const struct rdda_bounce *m)
 		return;
 	}
 	s->bounce.rkey = le32_to_cpu(m->rkey);
-	/* A reader that sees the length sees the key. */
+	/* Pairs with the acquire in cmd_run_batch(): a reader that sees the length sees the key. */
 	smp_store_release(&s->bounce.len, len);
 }
 
@@ -256,8 +257,8 @@ static void ctl_handle(struct tgt_channel *ch, const struct rdda_hdr *h)
 }
 
 /*
- * Control messages that need to sleep, one after the other. The message is copied and its buffer
- * posted again before it is answered: the answer lets the client send the next one.
+ * Handle control messages that need to sleep, one after the other. A message is copied and its
+ * buffer posted again before the answer: the answer lets the client send the next message.
  */
 void tgt_ctl_work(struct work_struct *work)
 {

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Refused logins, by their reasons; and places for connections that have not proved the key. */
+/* Counts of refused logins by reason, and places for connections that have not proved the key. */
 #include <linux/slab.h>
 
 #include "rdda/target/listen.h"
 #include "rdda/target/session.h"
 #include "rdda/wire.h"
 
-#define TGT_UNPROVEN_ADDR	4	/* of TGT_UNPROVEN_MAX, those of one address */
+#define TGT_UNPROVEN_ADDR	4	/* of TGT_UNPROVEN_MAX, places for one address */
 
 /* A connection that has not proved the key. */
 struct tgt_unproven {
 	struct list_head	node;		/* in unproven; unproven_lock for all */
-	u8			gid[16];	/* where it comes from */
-	/* its session, which lives as long as this is in the list; NULL while it is being made */
+	u8			gid[16];	/* address of the client */
+	/* session, which lives as long as this entry is in the list; NULL while being made */
 	struct tgt_session	*s;
 	bool			evicted;	/* @s was ended in favour of a newer one */
 };
@@ -21,7 +21,7 @@ static DEFINE_SPINLOCK(unproven_lock);
 static LIST_HEAD(unproven);		/* oldest first */
 static atomic64_t refused[RDDA_REJ_TWIN + 1];
 
-/* Human-readable. @reason: enum rdda_reject_reason. */
+/* Return: a human-readable text. @reason: enum rdda_reject_reason. */
 const char *tgt_refused_text(int reason)
 {
 	switch (reason) {
@@ -53,7 +53,7 @@ void tgt_refused(int reason)
 		atomic64_inc(&refused[reason]);
 }
 
-/* Refused logins since start. @reason: enum rdda_reject_reason, 0 for all. */
+/* Return: the number of refused logins since start. @reason: enum rdda_reject_reason, 0 for all. */
 u64 tgt_refused_count(int reason)
 {
 	u64 n = 0;
@@ -66,10 +66,11 @@ u64 tgt_refused_count(int reason)
 }
 
 /*
- * A place for one more. At most TGT_UNPROVEN_ADDR of one address and
- * TGT_UNPROVEN_MAX in all: the oldest has to go, since an honest client needs its
- * place for a round trip only. Those that went count until their queue pair is
- * gone, so that a flood of connects waits for us, and we do not wait for it.
+ * True if there is a place for one more connection. There are at most TGT_UNPROVEN_ADDR of one
+ * address and TGT_UNPROVEN_MAX in all. If all are taken, the oldest connection is evicted, since an
+ * honest client needs a place for a round trip only. Evicted connections count, to twice the
+ * limits, until their queue pair is gone: so a flood of connects waits for the target, and the
+ * target does not wait for the flood.
  */
 static bool unproven_room(const u8 gid[16])
 {
@@ -106,7 +107,7 @@ static bool unproven_room(const u8 gid[16])
 	return true;
 }
 
-/* A place for one more connection. Return: NULL: there is none, or no memory. */
+/* Take a place for one more connection. Return: NULL: no place is free, or no memory. */
 struct tgt_unproven *tgt_unproven_get(struct rdma_cm_id *cm)
 {
 	struct tgt_unproven *u = kzalloc(sizeof(*u), GFP_NOIO);
@@ -137,7 +138,7 @@ void tgt_unproven_free(struct tgt_unproven *u)
 	kfree(u);
 }
 
-/* From now on it may be evicted. */
+/* Name the session of a place. From now on the session may be evicted. */
 void tgt_unproven_set(struct tgt_unproven *u, struct tgt_session *s)
 {
 	s->unproven = u;
@@ -147,14 +148,15 @@ void tgt_unproven_set(struct tgt_unproven *u, struct tgt_session *s)
 }
 
 /*
- * A session's connection proved the key, or ended. @s: session; called once or twice, counts once.
+ * Give back a session's place: its connection proved the key, or ended. May be called twice; the
+ * second call does nothing.
  */
 void tgt_unproven_put(struct tgt_session *s)
 {
 	tgt_unproven_free(xchg(&s->unproven, NULL));
 }
 
-/* Connections that have not proved the key yet. */
+/* Return: the number of connections that have not proved the key yet, without evicted ones. */
 unsigned int tgt_unproven(void)
 {
 	struct tgt_unproven *u;

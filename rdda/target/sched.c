@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Fairness between sessions, a drive at a time, without a line that all of them write.
+ * Fairness between sessions, a drive at a time, without a cache line that all of them write.
  *
- *   below the cap    a command goes straight to the device, and is counted on its CPU, of which
- *                    the sum takes that in when it is much: so the sum is about right
- *   above it         a session has its share with the device, which is the cap divided by the
- *                    sessions that are there, or one command if that is more; the next ones
- *                    wait in the session's queue for its own to end. A session that has more,
- *                    from before the others came, waits until they are within the cap again
+ *   below the cap    a command goes straight to the device and is counted on its CPU. The sum takes
+ *                    in a CPU's count when the count is large: so the sum is about right
+ *   above it         a session has a share with the device: the cap divided by the number of
+ *                    sessions that share the drive, or one command if that is more. The next
+ *                    commands wait in the session's queue until commands of the session end. A
+ *                    session that has more, from before the others came, waits until its commands
+ *                    are within the share again
  *
  *   command --> drive below the cap? ------------------------------> device, not counted as taken
  *                 | no, or half of it while the session has taken
@@ -17,14 +18,13 @@
  *                 v                     one of the session's ends, or SCHED_LOOK is over
  *               its queue ------------> its own work -------------> device, counted as taken
  *
- * So a queue has commands only while the session has some with the device, and a client with many
- * channels gets one share, not many. What the session has there may take long, or never end, while
- * the others' ends leave the drive idle: these write no line of this session's, so its work looks
- * for that by itself.
+ * So a queue has commands only while its session has some with the device, and a client with many
+ * channels gets one share, not many. The session's commands with the device may take long, or never
+ * end, while commands of other sessions end and leave the drive idle. The others write no cache
+ * line of this session, so the session's work checks the drive by itself.
  *
- * A command counts for at least cost_min bytes, so that a queue of small ones
- * never takes the last of the device's tags: a CPU's poller, which serves other
- * drives too, must not sleep for one.
+ * A command counts for at least cost_min bytes, so that many small commands never take the last of
+ * the device's tags: a CPU's poller, which serves other drives too, must not sleep for a tag.
  */
 #define pr_fmt(fmt) "meshtgt: " fmt
 #include <linux/sched/mm.h>
@@ -35,7 +35,7 @@
 #include "rdda/target/tgt.h"
 #include "rdda/wire.h"
 
-#define SCHED_LOOK	msecs_to_jiffies(10)	/* of a queue, on an idle drive, at most */
+#define SCHED_LOOK	msecs_to_jiffies(10)	/* longest wait of a queue on an idle drive */
 
 static u32 sched_cost(const struct tgt_cmd *c, const struct tgt_drive *d)
 {
@@ -53,13 +53,13 @@ static void sched_go(struct tgt_drive *d, struct tgt_cmd *c)
 	tgt_cmd_submit(c);
 }
 
-/* Whether @d has room for any session. @part: of the cap. */
+/* True if @d has room for any session. @part: bytes of the cap. */
 static bool sched_room(struct tgt_drive *d, s64 part)
 {
 	return percpu_counter_read(&d->inflight) <= part;
 }
 
-/* Whether a command of @cost may go to the device now, as one that is taken. */
+/* True if a command of @cost may go to the device now; the command is then counted as taken. */
 static bool sched_take(struct tgt_sdrive *sd, u32 cost)
 {
 	struct tgt_drive *d = sd->d;
@@ -74,7 +74,7 @@ static bool sched_take(struct tgt_sdrive *sd, u32 cost)
 	return true;
 }
 
-/* @sd: its queue has commands. */
+/* Set the timer that checks the queue of @sd. @sd: its queue has commands. */
 static void sched_look(struct tgt_sdrive *sd)
 {
 	lockdep_assert_held(&sd->lock);
@@ -89,7 +89,7 @@ static void sched_timer(struct timer_list *t)
 	queue_work(tgt_wq, &sd->work);
 }
 
-/* The drive is busy: within the session's share, or by its queue. */
+/* The drive is busy: submit a command within the session's share, or queue the command. */
 static void sched_turn(struct tgt_sdrive *sd, struct tgt_cmd *c)
 {
 	bool go;
@@ -107,8 +107,8 @@ static void sched_turn(struct tgt_sdrive *sd, struct tgt_cmd *c)
 }
 
 /*
- * A checked command goes to its device, or waits its turn. @c: with its view. Context: process;
- * does not sleep for a device, see tgt_cmd_submit().
+ * Submit a checked command to its device, or let the command wait for a turn. @c: with its view.
+ * Context: process; does not sleep for a device, see tgt_cmd_submit().
  */
 void tgt_sched_submit(struct tgt_cmd *c)
 {
@@ -124,7 +124,7 @@ void tgt_sched_submit(struct tgt_cmd *c)
 	sched_go(d, c);
 }
 
-/* A command left its device. @c: with its view still. Any context. */
+/* A command left its device. @c: still with its view. Any context. */
 void tgt_sched_done(struct tgt_cmd *c)
 {
 	struct tgt_sdrive *sd = c->view->sd;
@@ -142,7 +142,7 @@ void tgt_sched_done(struct tgt_cmd *c)
 	spin_unlock_irqrestore(&sd->lock, flags);
 }
 
-/* A command needs its next bio: leave it to the drive's work. Any context. */
+/* A command needs its next bio: leave the command to the drive's work. Any context. */
 void tgt_sched_slow(struct tgt_drive *d, struct tgt_cmd *c)
 {
 	unsigned long flags;
@@ -181,7 +181,7 @@ static void sched_slow_work(struct work_struct *work)
 	memalloc_noio_restore(noio);
 }
 
-/* The next command of the session's queue, where it may go now. */
+/* Take the next command off the session's queue, if the command may go now. */
 static struct tgt_cmd *sched_next(struct tgt_sdrive *sd)
 {
 	struct tgt_cmd *c;
@@ -198,7 +198,7 @@ static struct tgt_cmd *sched_next(struct tgt_sdrive *sd)
 	return c;
 }
 
-/* Submit what a session's queue of a drive may. */
+/* Submit commands of a session's queue for a drive, as many as may go. */
 static void sched_work(struct work_struct *work)
 {
 	struct tgt_sdrive *sd = container_of(work, struct tgt_sdrive, work);
@@ -222,14 +222,14 @@ void tgt_sched_join(struct tgt_sdrive *sd)
 	timer_setup(&sd->look, sched_timer, 0);
 }
 
-/* Nothing of ours runs after this. @sd: no command of it is left. Sleeps. */
+/* Stop the timer and the work for good. @sd: no command of it is left. Sleeps. */
 void tgt_sched_leave(struct tgt_sdrive *sd)
 {
 	timer_shutdown_sync(&sd->look);
 	cancel_work_sync(&sd->work);
 }
 
-/* End what waits for its turn: the session is over. Context: process. */
+/* End the commands that wait for their turn: the session is over. Context: process. */
 void tgt_sched_purge(struct tgt_sdrive *sd)
 {
 	struct tgt_cmd *c, *next;
@@ -243,19 +243,19 @@ void tgt_sched_purge(struct tgt_sdrive *sd)
 }
 
 /*
- * What @d's commands count for. @tags: of a queue of the device, 0: it has none. @own: each CPU
- * has such a queue. Context: process. Return: 0 or -ENOMEM.
+ * Set the cost of @d's commands. @tags: of one queue of the device, 0: no tags. @own: each CPU has
+ * such a queue. Context: process. Return: 0 or -ENOMEM.
  */
 int tgt_sched_init(struct tgt_drive *d, unsigned int tags, bool own)
 {
-	/* the sum is wrong by half of the cap at most, but where each CPU has tags of its own */
+	/* the sum is wrong by half of the cap at most, unless each CPU has tags for itself */
 	u32 batch = TGT_DRIVE_CAP / 2 / num_online_cpus();
 
-	/* not 0: a session that has taken something is seen by that */
+	/* not 0: a session that has taken something shows in tgt_sdrive.taken */
 	d->cost_min = tags ? TGT_DRIVE_CAP / max(tags / 2, 4U) : SECTOR_SIZE;
 	if (own)
 		batch = max(batch, 8 * d->cost_min);
-	/* few tags make of a command more than this: each is counted at once */
+	/* with few tags a command costs more than this: each command is counted at once */
 	d->cost_batch = min(batch, TGT_DRIVE_CAP / 16U);
 	spin_lock_init(&d->slow_lock);
 	INIT_LIST_HEAD(&d->slow);
@@ -263,7 +263,7 @@ int tgt_sched_init(struct tgt_drive *d, unsigned int tags, bool own)
 	return percpu_counter_init(&d->inflight, 0, GFP_KERNEL);
 }
 
-/* Release what tgt_sched_init() made. @d: no session has it. Sleeps. */
+/* Release the resources of tgt_sched_init(). @d: no session has it. Sleeps. */
 void tgt_sched_exit(struct tgt_drive *d)
 {
 	cancel_work_sync(&d->slow_work);

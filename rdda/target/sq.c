@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Send completions: the send queue has a CQ of its own, which is armed only while
- * something waits for one. So they cost no event, and wake no poller for nothing else.
+ * Send completions: the send queue has a separate CQ, which is armed only while something waits for
+ * a send completion. So send completions cost no event, and wake no poller, when nothing waits.
  *
  *   results ---> little room left?  the CQ is polled, without an event
  *      |  '----> room ---> posted
  *      '-------> none ---> they wait; the CQ is armed -> event -> the channel's turn
  *
- * Setting a channel up waits for them as well, and tearing it down: its turns arm it
- * always then. A broken queue pair is reported by its receives, which are flushed, whose
- * CQ is armed.
+ * Setting up a channel waits for send completions as well, and so does the teardown: the channel's
+ * turns always arm the CQ then. The receives of a broken queue pair report the failure: they are
+ * flushed, and their CQ is armed.
  *
  * Handlers run in tgt_sq_poll() alone, under tx.lock.
  */
 #include "rdda/target/channel.h"
 
 /*
- * The completion of a signalled send: it, and all before it, are done. One that failed is known
- * from @ch->sq.err.
+ * A signalled send completed: this send, and all before, are done. A failed send sets @ch->sq.err.
  */
 void tgt_sq_done(struct ib_cq *cq, struct ib_wc *wc)
 {
@@ -29,7 +28,7 @@ void tgt_sq_done(struct ib_cq *cq, struct ib_wc *wc)
 		ch->sq.err = -ECONNRESET;
 }
 
-/* Take the send completions that are there. @ch: tx.lock held. Return: whether there were any. */
+/* Handle the send completions in the CQ. @ch: tx.lock held. Return: true if there were any. */
 bool tgt_sq_poll(struct tgt_channel *ch)
 {
 	struct ib_wc *wc = ch->tx.wc;
@@ -42,14 +41,14 @@ bool tgt_sq_poll(struct tgt_channel *ch)
 		for (i = 0; i < n; i++)
 			wc[i].wr_cqe->done(ch->q.send_cq, &wc[i]);
 		found |= n > 0;
-		/* fewer than there is room for: it is empty */
+		/* fewer than fit into the array: the queue is empty */
 	} while (n == ARRAY_SIZE(ch->tx.wc));
 	return found;
 }
 
 /*
- * Have an event come with the next send completion. @ch: tx.lock held. Return: some were there
- * already, and are taken: the caller tries again.
+ * Request an event for the next send completion. @ch: tx.lock held. Return: true if completions
+ * were there already, and have been handled: the caller tries again.
  */
 bool tgt_sq_await(struct tgt_channel *ch)
 {
@@ -62,25 +61,25 @@ bool tgt_sq_await(struct tgt_channel *ch)
 	WRITE_ONCE(ch->tx.armed, false);
 	if (tgt_sq_poll(ch))
 		return true;
-	/* said to have been missed, and not to be found: a turn looks again */
+	/* the NIC reports a missed completion, but the poll finds none: a turn polls again */
 	WRITE_ONCE(ch->tx.armed, true);
 	tgt_poller_kick(ch);
 	return false;
 }
 
-/* The CQ has something. Context: may be the NIC's interrupt. */
+/* The CQ has completions. Context: may be the NIC's interrupt. */
 void tgt_sq_event(struct ib_cq *cq, void *ctx)
 {
 	tgt_poller_kick(ctx);
 }
 
-/* Memory is being registered, or the queue pair drained. */
+/* True while memory is being registered, or the queue pair drained. */
 static bool sq_waits(const struct tgt_channel *ch)
 {
 	return !READ_ONCE(ch->proven) || READ_ONCE(ch->dead);
 }
 
-/* In a turn of the channel: what waited for send completions goes on. */
+/* In a turn of the channel: handle send completions, then send results that waited for them. */
 void tgt_sq_turn(struct tgt_channel *ch)
 {
 	int err;

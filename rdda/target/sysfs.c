@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /sys/class/meshtgt: what the target uses, the logins it refused, and a device
- * for each session that has proved the key. docs/sysfs.md describes the files.
+ * /sys/class/meshtgt: resources of the target, counts of refused logins, and a device for each
+ * session that has proved the key. docs/sysfs.md describes the files.
  *
- * A file's show function may use its session: device_unregister() waits for
- * those that run, and the session goes after it.
+ * A file's show function may use the session: device_unregister() waits for running show functions,
+ * and the session goes afterwards.
  */
 #define pr_fmt(fmt) "meshtgt: " fmt
 #include <linux/device.h>
@@ -206,8 +206,8 @@ static struct attribute *session_attrs[] = {
 ATTRIBUTE_GROUPS(session);
 
 /*
- * Show a session. @s: session, proven; shown until tgt_sysfs_del(). Context: process, noio. A
- * session that cannot be shown works nevertheless.
+ * Show a session. @s: session whose client has proved the key; shown until tgt_sysfs_del().
+ * Context: process, noio. A session that cannot be shown works nevertheless.
  */
 void tgt_sysfs_add(struct tgt_session *s)
 {
@@ -231,7 +231,7 @@ void tgt_sysfs_del(struct tgt_session *s)
 	s->shown = NULL;
 }
 
-/* The class and the host's own files. */
+/* Make the class and the host's own files. Return: 0 or a negative errno. */
 int tgt_sysfs_init(void)
 {
 	int ret = class_register(&tgt_class);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The turns of channels that poller.c has found to be ready: the work of each CPU. */
+/* The turns of channels in the ready list of poller.c: the work of each CPU. */
 #include <linux/delay.h>
 #include <linux/sched/mm.h>
 
@@ -24,7 +24,7 @@ static void turns_give(struct tgt_poller *p, struct tgt_channel *ch)
 		tgt_poller_rests();
 }
 
-/* Each channel that is ready has a turn. */
+/* Give each channel in the ready list a turn. */
 void tgt_turns_work(struct work_struct *work)
 {
 	struct tgt_poller *p = container_of(work, struct tgt_poller, work);

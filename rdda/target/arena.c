@@ -125,7 +125,7 @@ out:
 	return bytes;
 }
 
-/* Release what tgt_arena_reserve() gave. */
+/* Release a reservation of tgt_arena_reserve(). */
 void tgt_arena_unreserve(u32 bytes, unsigned int channels)
 {
 	spin_lock(&budget_lock);
@@ -197,7 +197,7 @@ static bool spare_put(struct page *page, u32 most)
 	return room;
 }
 
-/* Free what ended sessions left. */
+/* Free the pages that ended sessions left. */
 void tgt_arena_exit(void)
 {
 	spare_free();

@@ -118,7 +118,7 @@ struct tgt_channel {
 		struct hrtimer		timer;
 	} gather;
 
-	/* what is to be sent: push.c */
+	/* results and messages to be sent: push.c */
 	struct {
 		spinlock_t		lock;	/* this group and @sq */
 		unsigned int		nr_ctl;	/* number of answers in @ctl */

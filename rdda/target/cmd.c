@@ -456,7 +456,7 @@ int tgt_cmd_init(void)
 	return zeroes ? 0 : -ENOMEM;
 }
 
-/* Release what tgt_cmd_init() made. */
+/* Free the pages of zeroes. */
 void tgt_cmd_exit(void)
 {
 	__free_pages(zeroes, ZERO_ORDER);

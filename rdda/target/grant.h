@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Which session holds what: extents, openings, views. */
+/* Extents, the openings that sessions hold, and the views of commands. */
 #ifndef TGT_GRANT_H
 #define TGT_GRANT_H
 

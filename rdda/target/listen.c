@@ -30,7 +30,7 @@
 struct listener {
 	struct list_head	node;	/* in listeners; listen_lock */
 	struct sockaddr_storage	ss;	/* address and port */
-	/* NULL after the device was removed, until a message requests this address again */
+	/* NULL after the device was removed, until a LISTEN for this address comes again */
 	struct rdma_cm_id	*cm;
 };
 

@@ -89,7 +89,7 @@ int tgt_poller_init(work_func_t work)
 	return 0;
 }
 
-/* Free what tgt_poller_init() made. There is no channel, and tgt_io_wq is destroyed. */
+/* Free the works of all CPUs. No channel is left, and tgt_io_wq is destroyed. */
 void tgt_poller_exit(void)
 {
 	free_percpu(pollers);

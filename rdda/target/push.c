@@ -410,7 +410,7 @@ int tgt_push_init(void)
 	return ctl_pool ? 0 : -ENOMEM;
 }
 
-/* Release what tgt_push_init() made. */
+/* Free the reserve of control messages. */
 void tgt_push_exit(void)
 {
 	mempool_destroy(ctl_pool);

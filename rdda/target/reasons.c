@@ -66,11 +66,11 @@ u64 tgt_refused_count(int reason)
 }
 
 /*
- * True if there is a place for one more connection. There are at most TGT_UNPROVEN_ADDR of one
+ * Make room for one more connection, if possible. There are at most TGT_UNPROVEN_ADDR places of one
  * address and TGT_UNPROVEN_MAX in all. If all are taken, the oldest connection is evicted, since an
  * honest client needs a place for a round trip only. Evicted connections count, to twice the
  * limits, until their queue pair is gone: so a flood of connects waits for the target, and the
- * target does not wait for the flood.
+ * target does not wait for the flood. Return: false if no place can be made.
  */
 static bool unproven_room(const u8 gid[16])
 {

@@ -236,7 +236,7 @@ static void session_kill_work(struct work_struct *work)
 	for (i = 0; i < TGT_CHANNELS_MAX; i++)
 		if (s->channel[i])
 			tgt_session_pd_put(s);
-	if (s->channel[0])	/* else listen_login() puts this hold */
+	if (s->channel[0])	/* else listen_login() has dropped this hold */
 		tgt_session_pd_put(s);
 	atomic_inc(&leaving);
 	tgt_session_set(s, TGT_DRAINING, 0);

@@ -65,7 +65,7 @@ struct tgt_session {
 	enum tgt_state		state;		/* see state.h */
 	int			err;		/* why the session ended, negative errno */
 	struct ib_device	*dev;		/* RDMA device of all channels */
-	struct rdda_limits	lim;		/* what @dev can do */
+	struct rdda_limits	lim;		/* limits of @dev */
 	/*
 	 * protection domain of this session alone: keys of other sessions do not reach the arena.
 	 * Once the arena exists, each queue pair on @pd has proved the key

@@ -48,8 +48,8 @@ struct tgt_open_facts {
 	 */
 	bool	old_self;
 	/*
-	 * another host's session is ending, the own CLOSE is not answered, or commands may still
-	 * run where an opening was revoked
+	 * the extent has a closing opening, or one in an ending session of another host; or
+	 * commands may still run where an opening was revoked
 	 */
 	bool	others_dying;
 	bool	claimed;	/* another host preempts or renews the extent */

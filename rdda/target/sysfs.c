@@ -246,7 +246,7 @@ int tgt_sysfs_init(void)
 	return PTR_ERR(host_dev);
 }
 
-/* Release what tgt_sysfs_init() made; no session is left. */
+/* Remove the class and the host's own files; no session is left. */
 void tgt_sysfs_exit(void)
 {
 	device_unregister(host_dev);

@@ -308,23 +308,13 @@ static int listen_event(struct rdma_cm_id *cm, struct rdma_cm_event *ev)
 	return 0;
 }
 
-static struct rdma_cm_id *listener_start(struct listener *li)
+static int listener_start(struct listener *li, struct rdma_cm_id *cm)
 {
-	struct rdma_cm_id *cm;
-	int ret;
+	int ret = rdma_set_afonly(cm, 1);
 
-	cm = rdma_create_id(&init_net, listen_event, li, RDMA_PS_TCP, IB_QPT_RC);
-	if (IS_ERR(cm))
-		return cm;
-	ret = rdma_set_afonly(cm, 1);
 	if (!ret)
 		ret = rdma_bind_addr(cm, (struct sockaddr *)&li->ss);
-	if (!ret)
-		ret = rdma_listen(cm, TGT_UNPROVEN_MAX);
-	if (!ret)
-		return cm;
-	rdma_destroy_id(cm);
-	return ERR_PTR(ret);
+	return ret ?: rdma_listen(cm, TGT_UNPROVEN_MAX);
 }
 
 static struct listener *listener_find(const struct sockaddr_storage *ss)
@@ -369,18 +359,23 @@ int tgt_listen(const char *addr, u16 port, struct netlink_ext_ack *extack)
 	}
 	if (li->cm)
 		goto out;
-	cm = listener_start(li);
-	if (IS_ERR(cm)) {
-		ret = PTR_ERR(cm);
-		NL_SET_ERR_MSG(extack, "no RDMA device has this address, or the port is taken");
-		list_del(&li->node);
-		kfree(li);
-		goto out;
-	}
+	cm = rdma_create_id(&init_net, listen_event, li, RDMA_PS_TCP, IB_QPT_RC);
+	ret = PTR_ERR_OR_ZERO(cm) ?: listener_start(li, cm);
+	if (ret)
+		goto err;
 	li->cm = cm;
 	pr_info("listening on %pISpc\n", &ss);
 out:
 	mutex_unlock(&listen_lock);
+	return ret;
+err:
+	NL_SET_ERR_MSG(extack, "no RDMA device has this address, or the port is taken");
+	list_del(&li->node);
+	mutex_unlock(&listen_lock);
+	/* Not under listen_lock, as in tgt_listen_exit(): its device may be going. */
+	if (!IS_ERR(cm))
+		rdma_destroy_id(cm);
+	kfree(li);
 	return ret;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Pages of the target's arena, which the client allocates, and the client's own
- * bounce arena, into which small reads are pushed.
+ * Pages of the target's arena, allocated by the client, and the client's own bounce arena, into
+ * which the target pushes small reads.
  *
  *   arena    | channel 0's part | channel 1's part | ...   registered in pieces
  *   bounce   | channel 0        | channel 1        | ...   one registration
@@ -25,9 +25,8 @@ module_param(push_bytes, uint, 0644);
 MODULE_PARM_DESC(push_bytes, "reads up to this size are pushed by the target and copied; taken at login");
 
 /*
- * Check that the pieces that the target named are usable. A block of the buddy allocator must not
- * cross pieces: the largest one is limited to what their borders are aligned to. Return: 0 or
- * -EPROTO.
+ * Check that the client can use the pieces named by the target. A block of the buddy allocator must
+ * not cross pieces: the alignment of their borders limits the largest block. Return: 0 or -EPROTO.
  */
 int rdda_arena_check(struct rdda_session *s)
 {
@@ -49,7 +48,7 @@ int rdda_arena_check(struct rdda_session *s)
 }
 
 /*
- * Take over a channel's part of the arena. @ch: proved, with @arena_off and @arena_len as granted.
+ * Take over a channel's part of the arena. @ch: proved, with arena.off and arena.len as granted.
  * Return: 0, -EPROTO for a part outside the arena, or -ENOMEM.
  */
 int rdda_arena_setup(struct rdda_chan *ch)
@@ -64,13 +63,13 @@ int rdda_arena_setup(struct rdda_chan *ch)
 	ch->arena.max_order = ch->s->arena.max_order;
 	if (rdda_buddy_init(&ch->arena.buddy, ch->arena.mem, off, len, ch->arena.max_order))
 		return -EPROTO;
-	/* No command may be larger than the largest block that is there. */
+	/* No command may be larger than the largest free block. */
 	while (ch->arena.max_order && ch->arena.buddy.head[ch->arena.max_order] == 0xffff)
 		ch->arena.max_order--;
 	return 0;
 }
 
-/* A block of at least @bytes, or -ENOMEM. Channel locked. */
+/* Allocate a block of at least @bytes. Return: 0 or -ENOMEM. Channel locked. */
 int rdda_arena_alloc(struct rdda_chan *ch, u32 bytes, u32 *off)
 {
 	lockdep_assert_held(&ch->lock);
@@ -78,8 +77,9 @@ int rdda_arena_alloc(struct rdda_chan *ch, u32 bytes, u32 *off)
 }
 
 /*
- * The same for a payload that a header goes before, at the end of a page by itself: of one run
- * where that can be had. @slot: gets both. @bytes: without the header. Channel locked.
+ * Allocate the memory of a payload and its header, which lies at the end of a page before the
+ * payload's block: one run of pages if possible, else two blocks. @slot: gets both. @bytes: of the
+ * payload, without the header. Return: 0 or -ENOMEM. Channel locked.
  */
 int rdda_arena_alloc_headed(struct rdda_chan *ch, struct rdda_cmd_slot *slot, u32 bytes)
 {
@@ -99,14 +99,14 @@ int rdda_arena_alloc_headed(struct rdda_chan *ch, struct rdda_cmd_slot *slot, u3
 	return -ENOMEM;
 }
 
-/* Nothing reads or writes it any more. Channel locked. */
+/* Free a block: nothing reads or writes there any more. Channel locked. */
 void rdda_arena_free(struct rdda_chan *ch, u32 off)
 {
 	lockdep_assert_held(&ch->lock);
 	WARN_ON_ONCE(rdda_buddy_free(&ch->arena.buddy, off));
 }
 
-/* The piece that a block lies in. */
+/* Find the registered piece that holds a block. */
 const struct rdda_piece *rdda_arena_piece(struct rdda_session *s, u32 off)
 {
 	unsigned int i;
@@ -117,7 +117,10 @@ const struct rdda_piece *rdda_arena_piece(struct rdda_session *s, u32 off)
 	return &s->arena.pieces[i];
 }
 
-/* One page an entry, mapped by itself, so that each can be handed to the CPU. */
+/*
+ * Allocate the bounce pages: one page for each entry, mapped separately, so that the CPU can take
+ * over each page alone.
+ */
 static int bounce_pages(struct rdda_session *s)
 {
 	unsigned int i, n = DIV_ROUND_UP(s->bounce.bytes, PAGE_SIZE);
@@ -150,7 +153,9 @@ static int bounce_register(struct rdda_session *s, struct rdda_chan *ch)
 {
 	unsigned int all;
 
-	/* One block a command would be best; one registration bounds it. */
+	/*
+	 * One block for each command would be best; the pages of one registration limit the number.
+	 */
 	s->bounce.push_bytes = ALIGN(clamp_t(u32, READ_ONCE(push_bytes), 1, SZ_64K), RDDA_PAGE);
 	all = min_t(u64, s->nchan * ch->slot.nr,
 		    (u64)s->lim.mr_pages * RDDA_PAGE / s->bounce.push_bytes);
@@ -171,8 +176,8 @@ static int bounce_register(struct rdda_session *s, struct rdda_chan *ch)
 }
 
 /*
- * Set up a channel's part of the bounce arena. @ch: proved; channel 0 first, which registers all
- * of it.
+ * Set up a channel's part of the bounce arena. @ch: proved; channel 0 comes first and registers the
+ * whole bounce arena.
  */
 int rdda_bounce_setup(struct rdda_session *s, struct rdda_chan *ch)
 {
@@ -187,9 +192,9 @@ int rdda_bounce_setup(struct rdda_session *s, struct rdda_chan *ch)
 }
 
 /*
- * A bounce block for a read that is to be pushed. @ch: channel, locked. Blocks go round, so that
- * those of reads that were submitted one after the other lie side by side and may be pushed
- * together. Return: false when there is none.
+ * Take a bounce block for a read to be pushed. @ch: channel, locked. Blocks are taken in turn, so
+ * reads submitted one after the other have adjacent blocks and the target may push them together.
+ * Return: false when no block is free.
  */
 bool rdda_bounce_take(struct rdda_chan *ch, struct rdda_cmd_slot *slot)
 {
@@ -208,7 +213,9 @@ bool rdda_bounce_take(struct rdda_chan *ch, struct rdda_cmd_slot *slot)
 	return true;
 }
 
-/* The block is free again: its data was copied out, or will never come. */
+/*
+ * Free the bounce block of a command: its data was copied out, or will never come. Channel locked.
+ */
 void rdda_bounce_give(struct rdda_cmd_slot *slot)
 {
 	struct rdda_chan *ch = slot->ch;
@@ -234,7 +241,7 @@ void rdda_bounce_free(struct rdda_session *s)
 	s->bounce.page = NULL;
 }
 
-/* Copy into a scatterlist's pages, from byte @at of @sg on. Return: the byte of @sg after it. */
+/* Copy bytes into a scatterlist's pages, from byte @at of @sg on. Return: the next byte of @sg. */
 static u32 bounce_scatter(struct scatterlist **sg, u32 at, const u8 *from, u32 bytes)
 {
 	u32 n;
@@ -253,9 +260,9 @@ static u32 bounce_scatter(struct scatterlist **sg, u32 at, const u8 *from, u32 b
 }
 
 /*
- * Copy pushed data out to the I/O's pages. @slot: in state COPY: no other path touches it; all of
- * its I/O. The pages are not read otherwise: what came is the drive's data or false data of a
- * hostile target, and either is only bytes.
+ * Copy pushed data out to the I/O's pages. @slot: all of its I/O; in state COPY, so no other path
+ * touches the slot. RDDA does not interpret the data: either the drive sent these bytes or a
+ * hostile target did.
  */
 void rdda_bounce_copy(struct rdda_cmd_slot *slot)
 {

@@ -4,12 +4,12 @@
  *
  *   several, or large   WRITE data, WRITE data, ... SEND header, commands
  *   a small write alone WRITE with immediate: data, command
- *   with a header       WRITE with immediate: command, header, data; where the header is elsewhere
- *                       a WRITE of that, and then data, command
+ *   with a header       WRITE with immediate: command, header, data; a header elsewhere gets
+ *                       a WRITE before, and then data, command
  *
- * One post is the data of up to 16 commands, the WRITEs of each payload, and
- * then the one SEND that carries the commands. It is signalled: its send
- * completion says that all of them are done. So it is of the single WRITE.
+ * One post holds the data of up to 16 commands (the WRITEs of each payload) and then the one SEND
+ * with the commands. The SEND is signalled: its send completion means that every request of the
+ * post is done. A single WRITE with its command is signalled for the same reason.
  */
 #define pr_fmt(fmt) "rdda: " fmt
 
@@ -29,7 +29,7 @@ static u32 command_head_at(const struct rdda_cmd_slot *slot)
 	return slot->head_page + RDDA_PAGE - slot->head;
 }
 
-/* A page to its end, and the rest. */
+/* PRP1 names the bytes up to the end of its page, PRP2 the rest. */
 static void command_prps(const struct rdda_cmd_slot *slot, struct rdda_cmd *cmd)
 {
 	u32 first = RDDA_PAGE - slot->arena % RDDA_PAGE;
@@ -44,7 +44,7 @@ static void command_prps(const struct rdda_cmd_slot *slot, struct rdda_cmd *cmd)
 		cmd->prp2 = cpu_to_le64(slot->arena + first);
 }
 
-/* In an RCU read section. */
+/* Write a command in wire format. Context: RCU read section. */
 static void command_encode(const struct rdda_cmd_slot *slot, struct rdda_cmd *cmd)
 {
 	const struct rdda_io *io = slot->io;
@@ -60,7 +60,7 @@ static void command_encode(const struct rdda_cmd_slot *slot, struct rdda_cmd *cm
 		cmd->nsid = cpu_to_le32(g->nsid);
 		cmd->slba = cpu_to_le64(g->slba + ((io->addr + slot->io_off) >> g->lba_shift));
 	} else {
-		/* Taken away meanwhile: the target answers that there is no such namespace. */
+		/* The grant was taken away meanwhile: the target answers "no such namespace". */
 		blocks = 1;
 		cmd->nsid = cpu_to_le32(U32_MAX);
 	}
@@ -82,9 +82,9 @@ static void command_encode(const struct rdda_cmd_slot *slot, struct rdda_cmd *cm
 }
 
 /*
- * Add to the last WRITE of the chain what goes right behind its data, as far as it has scatter
- * entries. What is posted with it completes with it. It gets no larger than a command: another
- * channel's small ones pass in between. Return: bytes added.
+ * Append to the last WRITE of the chain the data that continues its run, as far as that WRITE has
+ * scatter entries left. Both parts complete together. The WRITE grows no larger than a command, so
+ * that small requests of another channel pass in between. Return: bytes appended.
  */
 static u32 data_append(struct rdda_chan *on, const struct rdda_io *io, struct rdda_cursor *cur,
 		       u64 to, u32 rkey, u32 left)
@@ -137,7 +137,7 @@ static void data_write(struct rdda_chan *on, struct rdda_cmd_slot *slot)
 	data_run(on, slot->io, &cur, slot->arena, slot->len - head);
 }
 
-/* The data goes before its command, on the command's own channel. */
+/* Post the data before its command, on the command's own channel. */
 static void data_post(struct rdda_chan *ch, struct rdda_cmd_slot *slot)
 {
 	struct rdda_chan *other;
@@ -156,7 +156,7 @@ static void data_post(struct rdda_chan *ch, struct rdda_cmd_slot *slot)
 	data_write(ch, slot);
 }
 
-/* Put a command in its message, and its data before that, or in it: @inlined. */
+/* Put a command in its message. Unless @inlined, post its data before the message. */
 static void command_send(struct rdda_chan *ch, struct rdda_cmd_slot *slot, struct rdda_cmd *cmd,
 			 u16 idx, bool inlined)
 {
@@ -165,12 +165,14 @@ static void command_send(struct rdda_chan *ch, struct rdda_cmd_slot *slot, struc
 		data_post(ch, slot);
 	slot->batch = idx;
 	slot->batch_gen = ch->batch.all[idx].gen;
-	/* The completion of the next signalled request is that of all built so far. */
+	/* The completion of the next signalled request covers all requests built so far. */
 	slot->seq = ch->sq.sig_posted + 1;
 	slot->state = RDDA_SLOT_FLIGHT;
 }
 
-/* The write that is to be posted with its command, or NULL. Others may have come behind it. */
+/*
+ * The write to be posted in one WRITE with its command, or NULL. Later commands may be pending too.
+ */
 static struct rdda_cmd_slot *batch_inlined(struct rdda_chan *ch)
 {
 	struct rdda_cmd_slot *slot;
@@ -182,8 +184,8 @@ static struct rdda_cmd_slot *batch_inlined(struct rdda_chan *ch)
 }
 
 /*
- * Bytes of header that may go in one WRITE with command and payload: all, where it lies right
- * before that and the target takes it. @slot: has its memory.
+ * Bytes of the header to go in one WRITE with command and payload: the whole header if it lies
+ * right before the payload and the target supports that, else 0. @slot: has its memory.
  */
 u32 rdda_inline_head(const struct rdda_cmd_slot *slot)
 {
@@ -191,7 +193,7 @@ u32 rdda_inline_head(const struct rdda_cmd_slot *slot)
 	       slot->ch->batch.features & RDDA_FEAT_INLINE_HEAD ? slot->head : 0;
 }
 
-/* The command, out of its message. */
+/* Describe, as a scatter entry, the command inside its message buffer. */
 static void inline_command(struct rdda_chan *ch, struct ib_sge *sge, const struct rdda_buf *b)
 {
 	sge->addr = b->sge.addr + offsetof(struct rdda_cmds, cmd);
@@ -201,8 +203,8 @@ static void inline_command(struct rdda_chan *ch, struct ib_sge *sge, const struc
 }
 
 /*
- * Data and command in one WRITE; the command first, where a header is with it. @slot: encoded
- * in @b.
+ * Post data and command in one WRITE; the command comes first if the WRITE holds a header. @slot:
+ * encoded in @b.
  */
 static void inline_post(struct rdda_chan *ch, struct rdda_cmd_slot *slot, struct rdda_buf *b)
 {
@@ -230,15 +232,15 @@ static void inline_post(struct rdda_chan *ch, struct rdda_cmd_slot *slot, struct
 	wr->rkey = le32_to_cpu(piece->rkey);
 	ch->counts.write_bytes += head + bytes;
 	ch->counts.inlines++;
-	/* that of the header may have been signalled */
+	/* the WRITE of the header may have been signalled */
 	slot->seq = ch->sq.sig_posted + 1;
 	rdda_chain_end(ch, wr, slot->io, &b->cqe);
 	rdda_chain_post(ch);
 }
 
 /*
- * Of what is pending, that which goes in one message moves there; @inlined: its data too. Return:
- * how many commands.
+ * Move pending commands to a message, up to 16, as far as credits and the send queue allow.
+ * @inlined: the data goes in the same WRITE. Return: number of commands.
  */
 static unsigned int batch_fill(struct rdda_chan *ch, u16 idx, bool inlined)
 {
@@ -277,8 +279,8 @@ static void batch_send(struct rdda_chan *ch, struct rdda_buf *buf, unsigned int 
 }
 
 /*
- * Send what is pending: up to 16 commands in one message. @ch: locked, with something pending.
- * Return: false when nothing could be sent.
+ * Send up to 16 pending commands in one message. @ch: locked, with commands pending. Return: false
+ * when nothing could be sent.
  */
 bool rdda_batch_post(struct rdda_chan *ch)
 {
@@ -315,9 +317,9 @@ bool rdda_batch_post(struct rdda_chan *ch)
 }
 
 /*
- * A message's send completion or its first answer came; whichever is first says that it arrived,
- * as the send completion may be behind READs. After both its buffer is free. @ch: locked. @idx:
- * message, where what came is not set any more.
+ * The send completion of a message came, or its first answer. The earlier of the two shows that the
+ * message arrived, as the send completion may be behind READs; after both the buffer is free. @ch:
+ * locked. @idx: the message; the caller has cleared the flag (sending, credit) of its event.
  */
 void rdda_batch_back(struct rdda_chan *ch, u16 idx)
 {

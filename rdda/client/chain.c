@@ -12,8 +12,7 @@
 #include "rdda/client/session.h"
 
 /*
- * Post what was built. @ch: locked. An error ends the session; whatever was in the chain ends with
- * it.
+ * Post the chain. @ch: locked. An error ends the session, and with it every request of the chain.
  */
 void rdda_chain_post(struct rdda_chan *ch)
 {
@@ -38,7 +37,7 @@ static void chain_room(struct rdda_chan *ch)
 
 /*
  * Begin a work request at the end of the chain. @ch: locked, with room in its send queue. Return:
- * as of rdda_sq_add().
+ * see rdda_sq_add().
  */
 struct ib_rdma_wr *rdda_chain_add(struct rdda_chan *ch, enum ib_wr_opcode opcode)
 {
@@ -47,8 +46,8 @@ struct ib_rdma_wr *rdda_chain_add(struct rdda_chan *ch, enum ib_wr_opcode opcode
 }
 
 /*
- * End the chain with the SEND of a message, and post it. @ch: as for rdda_chain_add(). @b: holds
- * the message, and has its handler.
+ * End the chain with the SEND of a message, and post the chain. @ch: as for rdda_chain_add(). @b:
+ * holds the message and its completion handler.
  */
 void rdda_chain_send(struct rdda_chan *ch, struct rdda_buf *b, u32 len)
 {
@@ -58,8 +57,8 @@ void rdda_chain_send(struct rdda_chan *ch, struct rdda_buf *b, u32 len)
 }
 
 /*
- * Account for a work request that is complete. @ch: locked. @wr: as rdda_chain_add() gave it, now
- * filled in. @io: whose pages it names, or NULL. @cqe: as for rdda_sq_end().
+ * Account for a work request after the caller filled it in. @ch: locked. @wr: as rdda_chain_add()
+ * gave it. @io: owner of the pages named by @wr, or NULL. @cqe: as for rdda_sq_end().
  */
 void rdda_chain_end(struct rdda_chan *ch, struct ib_rdma_wr *wr, const struct rdda_io *io,
 		    struct ib_cqe *cqe)
@@ -82,7 +81,7 @@ void rdda_chain_end(struct rdda_chan *ch, struct ib_rdma_wr *wr, const struct rd
 
 /*
  * Account for the send completion of a signalled request. @ch: locked. Return: false when the
- * channel is broken; nothing is released then.
+ * channel is broken; the caller then releases nothing.
  */
 bool rdda_chan_sent(struct rdda_chan *ch, struct ib_wc *wc)
 {

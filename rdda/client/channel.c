@@ -16,19 +16,22 @@
 #define CHAN_PAGES	(RDDA_CMD_BYTES / RDDA_PAGE)
 
 /*
- * Scatter entries of a work request. A payload in single pages takes as few requests as the device
- * allows, since a READ is one of the few that a connection may have in flight, and these no more
- * entries than that takes: the NIC keeps memory for all, used or not. @most: the device's.
+ * Scatter entries of a work request. A READ is one of the few that a connection may have in flight,
+ * so a payload in single pages takes as few requests as the device allows. Each request has no more
+ * entries than that needs: the NIC keeps memory for every entry, used or not. @most: the device's
+ * limit.
  */
 static u32 chan_entries(u32 most)
 {
 	u32 requests = DIV_ROUND_UP(CHAN_PAGES, most);
 
-	/* of several, one more for a payload that begins within a page */
+	/* with several requests: one more entry, for a payload that begins within a page */
 	return min(most, DIV_ROUND_UP(CHAN_PAGES, requests) + (requests > 1));
 }
 
-/* Work requests that all commands take with payloads in single pages, their messages, and room. */
+/*
+ * Work requests for all commands with payloads in single pages, for their messages, and some room.
+ */
 static u32 chan_sends(u32 sge)
 {
 	u32 each = DIV_ROUND_UP(CHAN_PAGES, sge) + 1;
@@ -36,7 +39,7 @@ static u32 chan_sends(u32 sge)
 	return min(RDDA_CLIENT_CMDS * each + RDDA_CLIENT_CMDS / 2, RDDA_SQ_MAX + 0U);
 }
 
-/* Make the queue pair, before what the target grants is known. @ch: with a resolved route. */
+/* Make the queue pair, before the target's grants are known. @ch: with a resolved route. */
 int rdda_chan_qp(struct rdda_chan *ch)
 {
 	struct rdda_session *s = ch->s;
@@ -80,7 +83,7 @@ static int chan_arrays(struct rdda_chan *ch)
 		INIT_LIST_HEAD(&ch->queues.all[i].waiting);
 		INIT_LIST_HEAD(&ch->queues.all[i].turn);
 	}
-	/* Stacks; the lowest number is on top. */
+	/* Free stacks; the lowest number is on top. */
 	for (i = 0; i < ch->slot.nr; i++) {
 		ch->slot.all[i].ch = ch;
 		ch->slot.all[i].idx = i;
@@ -95,8 +98,9 @@ static int chan_arrays(struct rdda_chan *ch)
 }
 
 /*
- * What an established channel needs, by what it was granted. @ch: with a queue pair and an accept
- * that was checked. Posts every receive, before the target is sent anything that it could answer.
+ * Allocate the slots and buffers of an established channel, in the numbers granted. @ch: has a
+ * queue pair and a checked accept. Posts every receive before the client sends anything for the
+ * target to answer.
  */
 int rdda_chan_setup(struct rdda_chan *ch)
 {
@@ -125,7 +129,7 @@ int rdda_chan_setup(struct rdda_chan *ch)
 	return ret;
 }
 
-/* Give back what belongs to the device. @ch: its queue pair is destroyed. */
+/* Free the buffers mapped for the device. @ch: its queue pair is destroyed. */
 void rdda_chan_release(struct rdda_chan *ch)
 {
 	rdda_bufs_free(&ch->rx.msg);
@@ -134,7 +138,7 @@ void rdda_chan_release(struct rdda_chan *ch)
 	rdda_dbg_free(ch);
 }
 
-/* The last of it; staged payloads may have kept it. */
+/* Free the channel's memory: the last step. Staged payloads may have delayed it. */
 void rdda_chan_free(struct rdda_chan *ch)
 {
 	kvfree(ch->slot.all);

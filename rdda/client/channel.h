@@ -21,19 +21,19 @@ struct rdda_session;
 struct rdda_cmd_slot;
 struct rdda_stage;
 
-#define RDDA_CLIENT_CMDS	128	/* commands in flight we want per channel */
-#define RDDA_CLIENT_CONTROLS	16	/* control messages of ours, per channel */
-#define RDDA_CONTROLS_MAX	64	/* that a target may have in flight */
-#define RDDA_CHAIN		64	/* work requests built before they are posted */
-/* Of the send queue: a command in 512-byte segments with one SGE a request, and room. */
+#define RDDA_CLIENT_CMDS	128	/* commands in flight per channel, at most */
+#define RDDA_CLIENT_CONTROLS	16	/* control messages of the client, per channel */
+#define RDDA_CONTROLS_MAX	64	/* control messages that a target may have in flight */
+#define RDDA_CHAIN		64	/* work requests in one post, at most */
+/* Send queue, at most: a command in 512-byte segments with one SGE a request, and room. */
 #define RDDA_SQ_MAX		640
 
-/* One CMDS message and the credit it holds. */
+/* One CMDS message and the credit held by the message. */
 struct rdda_batch {
-	struct rdda_drive_queue *dq;	/* that the credit counts for */
-	u16	gen;			/* identifies a late completion of an older use */
-	bool	sending;		/* its SEND has no send completion yet */
-	bool	credit;			/* no completion of its commands has come yet */
+	struct rdda_drive_queue *dq;	/* drive queue charged with the credit */
+	u16	gen;			/* changes with each use: a late completion does not fit */
+	bool	sending;		/* the SEND has no send completion yet */
+	bool	credit;			/* none of the commands was completed yet */
 };
 
 struct rdda_counts {
@@ -43,13 +43,14 @@ struct rdda_counts {
 	u64	pushes;
 	u64	commands;
 	u64	write_bytes;
-	u64	inlines;		/* of @sends, WRITEs with their command */
+	u64	inlines;		/* of @sends: WRITEs that carry a command */
 };
 
 /*
- * One connection of a session. Set up before the channel is used and constant then: @s, @index, @q,
- * and in each part the sizes, the arrays and the buffers. All from @lock to @ctl is under it. A
- * part names the file that writes it, but for its set-up in channel.c, connect.c.
+ * One connection of a session. The fields @s, @index, @q and, in each part, the sizes, arrays and
+ * buffers are set up before the channel is used and constant afterwards. The lock guards everything
+ * from @lock to @ctl. The comment of a part names the file that writes the part, except for the
+ * set-up in channel.c and connect.c.
  */
 struct rdda_chan {
 	struct rdda_session *s;
@@ -63,7 +64,7 @@ struct rdda_chan {
 		unsigned int cm_reason;
 		struct rdda_join join;		/* any but channel 0 */
 		struct rdda_joined joined;
-		struct rdda_accept accept;	/* of channel 0, in each */
+		struct rdda_accept accept;	/* the same in each channel: from channel 0 */
 		struct rdda_proof proof;	/* channel 0 */
 		struct rdda_proved proved;
 		bool	got_proved;
@@ -75,78 +76,78 @@ struct rdda_chan {
 	spinlock_t lock ____cacheline_aligned_in_smp;
 	bool	open;	/* I/O may be posted; set by connect.c, cleared by abandon.c */
 
-	/* I/O that waits for memory or a command: io.c, abandon.c */
+	/* I/O that waits for memory or a command slot: io.c, abandon.c */
 	struct {
-		struct rdda_drive_queue *all;	/* of RDDA_DRIVE_QUEUES drives */
-		struct list_head turns;		/* those where some waits; the first comes next */
+		struct rdda_drive_queue *all;	/* one for each of RDDA_DRIVE_QUEUES drives */
+		struct list_head turns;		/* those with waiting I/O; the first comes next */
 	} queues;
 
-	/* commands that are built, oldest first: io.c, abandon.c */
+	/* commands that are built and not sent, oldest first: io.c, batch.c, abandon.c */
 	struct {
 		struct list_head cmds;
 		u32	nr;
 	} pending;
 
-	/* whether those wait for more: gather.c */
+	/* waiting of pending commands for more commands: gather.c */
 	struct {
-		u32	ended;			/* commands since the last message, ... */
-		unsigned long last;		/* ... jiffies when the last of them did */
-		u32	mute;			/* messages that do not wait */
-		u32	mute_next;		/* ... the next time that one has waited in vain */
+		u32	ended;			/* commands ended since the last message, ... */
+		unsigned long last;		/* ... jiffies when the last one ended */
+		u32	mute;			/* next messages that go out without waiting */
+		u32	mute_next;		/* ... value of @mute after the next vain wait */
 		bool	waits;			/* @timer is set */
-		u32	seen;			/* commands that were pending when it was set */
-		ktime_t	until;			/* it is not set again after this */
+		u32	seen;			/* commands pending when @timer was set */
+		ktime_t	until;			/* end of the wait: @timer is not set again later */
 		struct hrtimer timer;
 		unsigned long sent;		/* jiffies of the last message of commands */
-		struct timer_list held;		/* what is pending does not wait for it for long */
+		struct timer_list held;		/* bounds the wait for the message in flight */
 	} gather;
 
 	/* commands: io.c, io_end.c */
 	struct {
 		struct rdda_cmd_slot *all;
-		u16	*free;			/* numbers of those not in use */
+		u16	*free;			/* stack of numbers of free slots */
 		u16	nfree;
 		u16	nr;
 	} slot;
 
 	/* blocks for pushed reads: arena.c */
 	struct {
-		unsigned long *map;		/* in use, one bit each */
-		u16	*cmd;			/* the command that each was last taken for */
-		u16	next;			/* where the search begins */
-		u32	off;			/* of the first, in the session's bounce arena */
+		unsigned long *map;		/* one bit a block: in use */
+		u16	*cmd;			/* slot number of each block's last command */
+		u16	next;			/* block where the next search begins */
+		u32	off;			/* first block's offset in the bounce arena */
 	} bounce;
 
-	/* CMDS messages: io.c takes, sq.c and complete.c give back */
+	/* CMDS messages: batch.c takes, sq.c and complete.c give back */
 	struct {
 		struct rdda_batch *all;
 		u16	*free;
 		u16	nfree;
 		u16	nr;
-		u32	features;		/* RDDA_FEAT_* that both know; constant */
-		u64	data_end;		/* where the last data WRITE of the chain ends */
-		u32	out;	/* of which neither a send completion nor an answer has come */
+		u32	features;		/* RDDA_FEAT_* that both sides know; constant */
+		u64	data_end;		/* end of the last data WRITE in the chain */
+		u32	out;	/* messages with neither a send completion nor an answer yet */
 		struct rdda_bufs msg;
 	} batch;
 
-	/* its part of the target's arena: arena.c */
+	/* the channel's part of the target's arena: arena.c */
 	struct {
 		struct rdda_buddy buddy;
-		struct rdda_buddy_page *mem;	/* of @buddy */
-		u32	max_order;		/* of a block; constant */
+		struct rdda_buddy_page *mem;	/* memory of @buddy */
+		u32	max_order;		/* largest block; constant */
 		u32	off;			/* as granted: connect.c */
 		u32	len;
 	} arena;
 
-	/* stage.c */
+	/* staged payloads: stage.c */
 	struct {
 		struct rdda_stage *all;
 		struct list_head free;
-		struct list_head idle;		/* kept, named by no command; oldest first */
-		u32	pages;			/* of the arena, held by all */
-		u32	idle_pages;		/* ... by those of @idle */
+		struct list_head idle;		/* kept, not named by commands; oldest first */
+		u32	pages;			/* arena pages held by all stages */
+		u32	idle_pages;		/* ... by the stages in @idle */
 #ifdef MESH_FAULTS
-		u32	tries;			/* of sending one */
+		u32	tries;			/* uses of a stage, counted for a fault point */
 #endif
 	} stage;
 
@@ -155,18 +156,18 @@ struct rdda_chan {
 	/* READs: chain.c, but for @todo */
 	struct {
 		struct list_head todo;		/* commands, oldest first: complete.c */
-		u32	sge;			/* of one; constant, as @max once connected */
-		u32	max;			/* in flight */
-		u32	free;			/* of them, those that may still be posted */
+		u32	sge;			/* scatter entries of one; constant, like @max */
+		u32	max;			/* READs in flight, at most */
+		u32	free;			/* READs that may be posted now */
 	} reads;
 
 	/* send completions: sq.c, but for what abandon.c adds to @finished */
 	struct {
-		struct list_head waiting;	/* commands, for one only; complete.c adds */
-		struct ib_wc wc[16];		/* being handled */
-		struct list_head *ended;	/* for I/O that ended; set while they run */
-		struct list_head finished;	/* the same where that could not be reported */
-		bool	again;			/* the softirq has something to do besides */
+		struct list_head waiting;	/* commands, only for one; complete.c adds */
+		struct ib_wc wc[16];		/* completions being handled */
+		struct list_head *ended;	/* gets I/O that ended; set while handlers run */
+		struct list_head finished;	/* ended I/O that the context could not report */
+		bool	again;			/* the softirq has other work as well */
 		bool	armed;			/* an event will come, or the softirq runs */
 		struct irq_poll irq;
 	} poll;
@@ -181,34 +182,34 @@ struct rdda_chan {
 		struct rdda_bufs msg;
 	} ctl;
 
-	/* jiffies of the last message, and of the last PING: CQ handler, keep-alive timer */
+	/* jiffies of the last message received and the last PING: CQ handler, keep-alive timer */
 	struct {
 		unsigned long last_rx;
 		unsigned long last_ping;
 	} alive;
 
-	/* extents that were taken away: abandon.c, from the work item only */
+	/* order after extents were taken away: abandon.c, from the work item only */
 	struct {
-		bool	needed;			/* may carry commands of one since the last ... */
+		bool	needed;			/* may carry their commands since the last ... */
 		u64	tag;			/* ... PING for order, with this tag */
-		u64	seen;			/* of the last PONG; control.c, CQ handler */
+		u64	seen;			/* tag of the last PONG; control.c, CQ handler */
 	} settle;
 
 	/* receives: complete.c, CQ handler */
 	struct {
 		struct rdda_bufs msg;
-		struct rdda_cmd_slot *run[RDDA_RUN_MAX];	/* reads of the push in hand */
+		struct rdda_cmd_slot *run[RDDA_RUN_MAX];	/* reads of the current push */
 		u8	copy[RDDA_MSG_MAX] __aligned(8);
 	} rx;
 
-	/* who takes their completions: recv.c */
+	/* taking the completions of receives: recv.c */
 	struct {
-		spinlock_t lock;		/* one walk at a time; outside the channel's */
-		bool	own;			/* not the core; constant */
-		bool	left;			/* not armed: pollers or @timer take what comes */
-		u32	others;			/* I/O in flight, not polled; under the channel's */
-		unsigned long last;		/* jiffies when one polled */
-		struct ib_wc wc[16];		/* being handled */
+		spinlock_t lock;		/* one walk at a time; before the channel's */
+		bool	own;			/* recv.c polls, not the core; constant */
+		bool	left;			/* not armed: pollers or @timer come */
+		u32	others;			/* I/O in flight, not polled; channel locked */
+		unsigned long last;		/* jiffies of the last poll */
+		struct ib_wc wc[16];		/* completions being handled */
 		struct irq_poll irq;
 		struct timer_list timer;
 	} walk;
@@ -235,7 +236,7 @@ void rdda_chain_send(struct rdda_chan *ch, struct rdda_buf *b, u32 len);
 void rdda_chain_post(struct rdda_chan *ch);
 bool rdda_chan_sent(struct rdda_chan *ch, struct ib_wc *wc);
 
-/* The last work request that is built and not posted, or NULL. */
+/* The last work request built and not posted yet, or NULL. */
 static inline struct ib_rdma_wr *rdda_chain_last(struct rdda_chan *ch)
 {
 	return ch->sq.nr ? &ch->sq.wr[ch->sq.nr - 1] : NULL;

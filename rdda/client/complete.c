@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What comes from the target, and I/O out.
+ * Messages from the target, and the end of I/O.
  *
  *   pushed read   immediate -> copy out of the bounce block -> end
  *   other read    DONE -> READ from the arena, in a later post -> end
  *   the rest      DONE, and a send completion for its WRITEs -> end
  *
- * A completion is taken once, only for a command in flight with the generation
- * it was sent with; anything else ends the session. Handlers of one CQ do not
- * run in parallel, with pollers neither (recv.c).
+ * A completion is taken once, and only for a command in flight with the generation sent; any other
+ * completion ends the session. The handlers of one CQ never run in parallel, nor in parallel with
+ * pollers (recv.c).
  */
 #define pr_fmt(fmt) "rdda: " fmt
 
@@ -23,7 +23,10 @@
 #include "rdda/common/fault.h"
 #include "rdda/wire.h"
 
-/* The batch's first completion: its receive was posted again over there. */
+/*
+ * Count a completion; on the first one of a message, return the message's credit: the target has
+ * posted its receive again.
+ */
 static void slot_return_credit(struct rdda_chan *ch, struct rdda_cmd_slot *slot)
 {
 	struct rdda_batch *b = &ch->batch.all[slot->batch];
@@ -37,8 +40,8 @@ static void slot_return_credit(struct rdda_chan *ch, struct rdda_cmd_slot *slot)
 }
 
 /*
- * The command in flight that a completion is for. @ch: locked. @cid: from the wire: any number.
- * Return: NULL when there is none; the caller ends the session.
+ * Find the command in flight that a completion names. @ch: locked. @cid: from the wire: any number.
+ * Return: NULL when there is no such command; the caller ends the session.
  */
 static struct rdda_cmd_slot *slot_find(struct rdda_chan *ch, u16 cid)
 {
@@ -54,7 +57,10 @@ static struct rdda_cmd_slot *slot_find(struct rdda_chan *ch, u16 cid)
 	return slot;
 }
 
-/* Ends a command, or lets it wait for what still names its memory. */
+/*
+ * End a command, unless posted WRITEs may still name its pages: then the command waits for their
+ * send completion.
+ */
 static void slot_end(struct rdda_cmd_slot *slot, int err, struct list_head *ended)
 {
 	struct rdda_chan *ch = slot->ch;
@@ -68,7 +74,10 @@ static void slot_end(struct rdda_cmd_slot *slot, int err, struct list_head *ende
 	rdda_cmd_slot_free(slot, err, ended);
 }
 
-/* A READ whose completion does not yet say that its data is there; @slot: whose, NULL: none. */
+/*
+ * A posted READ whose own completion does not prove that its data arrived. @slot: its command;
+ * NULL: no such READ.
+ */
 struct proof {
 	struct rdda_cmd_slot	*slot;
 	u64			addr;
@@ -76,13 +85,13 @@ struct proof {
 	struct ib_sge		first;
 };
 
-/* READs that follow the last one of a post. */
+/* Number of extra READs behind the last one of a post: 0 or 1. */
 static u32 slot_proofs(const struct rdda_chan *ch)
 {
 	return ch->s->lim.prove_reads && ch->reads.max > 1;
 }
 
-/* Whether @n READs may be posted, and those that follow them. */
+/* True if @n READs may be posted, and the extra one behind them. */
 static bool slot_reads_room(const struct rdda_chan *ch, u32 n)
 {
 	n += slot_proofs(ch);
@@ -90,10 +99,14 @@ static bool slot_reads_room(const struct rdda_chan *ch, u32 n)
 }
 
 /*
- * Where the completion of a READ proves nothing, that of the next one does: they come in order, and
- * none without error once the queue pair is broken. So the next one reports for it; behind the last
- * of a post there is a small one that fetches the first bytes again, so it needs no memory. Not a
- * WRITE of no bytes: after that Soft-RoCE answers a READ that is requested again with an error.
+ * Post the extra READ behind the last one of a post.
+ *
+ * On some devices (lim.prove_reads) the completion of a READ does not prove that the data arrived,
+ * but the completion of the next READ does: completions come in order, and none without error once
+ * the queue pair is broken. So the next READ reports the end of the one before. Behind the last
+ * READ of a post comes a small one: it fetches the first bytes again, so it needs no memory. A
+ * WRITE of no bytes would not do: after such a WRITE, Soft-RoCE answers a READ that is requested
+ * again with an error.
  */
 static void slot_post_proof(struct rdda_chan *ch, const struct proof *p)
 {
@@ -115,7 +128,9 @@ static struct ib_cqe *slot_proof_take(struct proof *p)
 	return slot ? &slot->read_cqe : NULL;
 }
 
-/* @p: of the slot before; set to what @slot needs. */
+/*
+ * Post READs for a command's data. @p: proof due for the slot before; set to the one @slot needs.
+ */
 static void slot_post_reads(struct rdda_chan *ch, struct rdda_cmd_slot *slot, struct proof *p)
 {
 	const struct rdda_piece *piece = rdda_arena_piece(ch->s, slot->arena);
@@ -136,7 +151,7 @@ static void slot_post_reads(struct rdda_chan *ch, struct rdda_cmd_slot *slot, st
 		last = !slot->read_left || !slot_reads_room(ch, 2);
 		cqe = proof ? slot_proof_take(p) : last ? &slot->read_cqe : NULL;
 		rdda_chain_end(ch, wr, slot->io, cqe);
-		if (proof && cqe)	/* it has not ended with that completion */
+		if (proof && cqe)	/* this READ has not ended with that completion */
 			rdda_dbg_posted(ch, slot->io, ch->sq.sig_posted + 1);
 	} while (!last);
 	if (proof)
@@ -146,8 +161,8 @@ static void slot_post_reads(struct rdda_chan *ch, struct rdda_cmd_slot *slot, st
 
 /*
  * READ the data of completed commands, as far as there is room. @ch: locked. READs in flight stay
- * under what the connection negotiated. This is never in one post with what made the data valid:
- * that was a receive completion.
+ * below the number negotiated for the connection. A READ is never in one post with the event that
+ * made its data valid: that event was a receive completion.
  */
 void rdda_reads_run(struct rdda_chan *ch)
 {
@@ -172,17 +187,20 @@ void rdda_reads_run(struct rdda_chan *ch)
 	rdda_chain_post(ch);
 }
 
-/* One entry of DONE. Return: false when it is not an answer to anything. */
+/* Handle one entry of DONE. Return: false when no command in flight fits the entry. */
 static bool done_one(struct rdda_chan *ch, const struct rdda_done *d, struct list_head *ended)
 {
 	struct rdda_cmd_slot *slot = slot_find(ch, le16_to_cpu(d->cid));
 	int err = rdda_status_errno(le16_to_cpu(d->status));
 
-	/* Sent when the extent was closed already: it never ran, and ends as new I/O does. */
+	/*
+	 * The extent was closed before the target saw the command: it never ran, and ends as new
+	 * I/O does.
+	 */
 	if (slot && slot->io && le16_to_cpu(d->status) == RDDA_ST_INVALID_NS &&
 	    !rcu_access_pointer(slot->io->extent->grant))
 		err = READ_ONCE(slot->io->extent->io_err);
-	/* A push that worked is reported by its immediate alone. */
+	/* Only the immediate reports a push that worked. */
 	if (!slot || (slot->push && !err))
 		return false;
 	slot_return_credit(ch, slot);
@@ -217,8 +235,8 @@ static void done_recv(struct rdda_chan *ch, const struct rdda_dones *m)
 }
 
 /*
- * The reads that a push carries: the first by its CID, the others by the bounce
- * blocks that follow its own. Return: how many, 0 when none was requested.
+ * Find the reads that a push carries: the first one by its CID, the others by the bounce blocks
+ * behind the first one's. Return: number of reads, 0 when a read was not requested.
  */
 static unsigned int push_take_run(struct rdda_chan *ch, u32 imm, struct rdda_cmd_slot **run)
 {
@@ -242,7 +260,7 @@ static unsigned int push_take_run(struct rdda_chan *ch, u32 imm, struct rdda_cmd
 	return (gens & RDDA_GEN_MASK) == RDDA_IMM_GENS(imm) ? n : 0;
 }
 
-/* Pushed reads: the receive is posted again already. */
+/* End pushed reads. The caller has posted the receive again. */
 static void push_recv(struct rdda_chan *ch, u32 imm)
 {
 	struct rdda_cmd_slot **run = ch->rx.run;
@@ -274,7 +292,10 @@ static void push_recv(struct rdda_chan *ch, u32 imm)
 	rdda_ios_end(&ended);
 }
 
-/* The send queue reports what broke the queue pair, if it was that. */
+/*
+ * A receive failed. Poll the send queue first: if a send broke the queue pair, its error is the one
+ * to report.
+ */
 static void recv_failed(struct rdda_chan *ch, enum ib_wc_status status)
 {
 	LIST_HEAD(ended);
@@ -289,8 +310,8 @@ static void recv_failed(struct rdda_chan *ch, enum ib_wc_status status)
 }
 
 /*
- * A message or a push came. The message is copied out and its receive posted again before anything
- * is done about it: what it sets free may bring the next one.
+ * A message or a push came. The handler copies the message out and posts the receive again before
+ * handling the message, as the result may let the target send the next one.
  */
 void rdda_recv_done(struct ib_cq *cq, struct ib_wc *wc)
 {

@@ -2,12 +2,11 @@
 /*
  * Rule 1, asserted: no page is unmapped while a posted work request names it.
  *
- * Builds with MESH_FAULTS only. Soft-RoCE has no DMA API that could notice, so
- * each channel keeps a ring of whose pages its posted requests name, retired in
- * order by their send completions, and every unmap is checked against all of
- * them. Not by address: a mirror sends the same pages in several I/O, each with
- * a mapping of its own, and the address may be the same in all. The module
- * parameter rule1_broken counts what was found; a test reads it.
+ * Builds with MESH_FAULTS only. Soft-RoCE has no DMA API to notice a violation. So each channel
+ * keeps a ring that says whose pages its posted requests name; send completions retire the entries
+ * in order, and every unmap is checked against all entries. The check does not compare addresses: a
+ * mirror sends the same pages in several I/Os, each with its own mapping, and all mappings may have
+ * one address. The module parameter rule1_broken counts violations; a test reads it.
  */
 #define pr_fmt(fmt) "rdda: " fmt
 #include <linux/moduleparam.h>
@@ -32,11 +31,14 @@ MODULE_PARM_DESC(rule1_checked, "I/O unmapped and held against the table");
 
 /* A posted request that names pages of @io, until signalled request @seq is done. */
 struct rdda_dbg {
-	const struct rdda_io *io;	/* to be compared only */
+	const struct rdda_io *io;	/* compared, never followed */
 	u32	seq;
 };
 
-/* A request that is posted names pages of several I/O where these are written in a row. */
+/*
+ * A ring has more entries than the send queue: one request names the pages of several I/Os when
+ * their data was written in a row.
+ */
 static u32 dbg_size(const struct rdda_chan *ch)
 {
 	return ch->sq.size + RDDA_CMD_SLOTS_MAX;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Which pages are still named, and by what, asserted in MESH_FAULTS builds. */
+/* MESH_FAULTS builds: assert that no page is unmapped while a posted request names the page. */
 #ifndef RDDA_CLIENT_DEBUG_H
 #define RDDA_CLIENT_DEBUG_H
 

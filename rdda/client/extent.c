@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Extents: opened, one of a drive at a time, and kept open, over reconnects and
- * over drives that go and come back. States change in the target's work item
- * alone, which waits for no answer; what arrives from the target is left in @reports
- * and @open.answer for it.
+ * Extents are opened, one of a drive at a time, and kept open over reconnects and over drives that
+ * go and come back. Only the target's work item changes states; it waits for no answer. Messages
+ * from the target leave their content in @reports and @open.answer for the work item.
  */
 #define pr_fmt(fmt) "rdda: " fmt
 #include <linux/sizes.h>
@@ -18,16 +17,16 @@
 
 #define OPEN_TIMEOUT_MS		15000	/* a label may have to be written first */
 #define ATTACH_TIMEOUT_MS	30000	/* OPEN may have to be sent again */
-#define CLOSE_TIMEOUT_MS	15000	/* every command admitted under it */
-#define CLOSE_STUCK_MS		500	/* the answer comes with the drive's */
+#define CLOSE_TIMEOUT_MS	15000	/* the target ends every command of the opening first */
+#define CLOSE_STUCK_MS		500	/* the drive hangs: CLOSED would come late */
 #define DRAIN_LOOK_MS		5
-#define ORPHAN_LOOK_MS		50	/* the same when only the drive has something left */
-#define ROOM_LOOK_MS		10	/* for a control message, or channels to settle */
+#define ORPHAN_LOOK_MS		50	/* the same, when only commands are left */
+#define ROOM_LOOK_MS		10	/* room for a message, or settled channels */
 
 /*
- * One word: state and reason, read one after the other, may be of two states. A layout
- * that is too old may be followed by the one that the target wants: until then it
- * is as if DOWN.
+ * Errno for I/O without a grant, kept in one word: a reader of state and reason, one after the
+ * other, could get values from before and after a change. A layout that is too old (-ESTALE) counts
+ * as DOWN: the layout that the target wants may follow.
  */
 static int extent_io_err(enum rdda_extent_state state, int err)
 {
@@ -41,7 +40,7 @@ static int extent_io_err(enum rdda_extent_state state, int err)
 	}
 }
 
-/* The waiter of rdda_extent_attach(), if there is one, has its answer. */
+/* Wake the waiter of rdda_extent_attach(), if there is one, with its result. */
 void rdda_attach_end(struct rdda_extent *e, int err)
 {
 	lockdep_assert_held(&e->t->lock);
@@ -66,8 +65,8 @@ void rdda_extent_set(struct rdda_extent *e, enum rdda_extent_event ev, int err)
 }
 
 /*
- * Notify the user of a change, when its I/O has ended as far as it must have. The
- * extent is busy, so it cannot go meanwhile.
+ * Notify the user of a new state, unless I/O must end first. The extent is busy, so it is not freed
+ * meanwhile.
  */
 static void extent_notify(struct rdda_extent *e)
 {
@@ -78,7 +77,7 @@ static void extent_notify(struct rdda_extent *e)
 		e->user.ops->state(e->user.priv, e->info.state, e->info.err);
 }
 
-/* Ascending drive UUID; those whose drive is not known yet come last. */
+/* Insert an extent in the target's list: ascending drive UUID, extents with unknown drives last. */
 void rdda_extent_sort(struct rdda_extent *e)
 {
 	struct rdda_target *t = e->t;
@@ -103,9 +102,9 @@ struct rdda_grant *rdda_grant_swap(struct rdda_extent *e, struct rdda_grant *g)
 }
 
 /*
- * What is in flight under a grant that was taken away ends when its drive has let
- * go of it. That can take as long as the drive likes, and nothing else waits for
- * it; but once the target says that the drive is back, nothing can be left.
+ * Check commands in flight under a grant that was taken away. They end when the drive has ended
+ * them, which can take as long as the drive likes; nothing else waits for that. Once the target
+ * reports the drive back, no command can be left: after a deadline (drain.end) the session ends.
  */
 static void extent_check_drain(struct rdda_extent *e, struct rdda_session *s)
 {
@@ -130,7 +129,7 @@ static void extent_check_drain(struct rdda_extent *e, struct rdda_session *s)
 	extent_notify(e);
 }
 
-/* I/O that was never sent ends now; what is in flight, the target ends. */
+/* End I/O that was never sent, and begin to wait for the target to end the I/O in flight. */
 static void extent_drain(struct rdda_extent *e, struct rdda_session *s, int err)
 {
 	unsigned int i;
@@ -153,7 +152,7 @@ static void open_over(struct rdda_extent *e)
 	wake_up_all(&e->wait);
 }
 
-/* Send OPEN. Return: false when that has to wait. */
+/* Send OPEN. Return: false when OPEN was not sent; the work item retries. */
 static bool extent_send_open(struct rdda_extent *e, struct rdda_session *s)
 {
 	struct rdda_target *t = e->t;
@@ -199,7 +198,7 @@ static bool extent_send_open(struct rdda_extent *e, struct rdda_session *s)
 	return false;
 }
 
-/* OPEN was answered, or the target has had its time. */
+/* Handle the answer to OPEN, or the end of its time. */
 static void extent_answered(struct rdda_extent *e, struct rdda_session *s)
 {
 	const struct rdda_opened *a = &e->open.answer;
@@ -216,17 +215,17 @@ static void extent_answered(struct rdda_extent *e, struct rdda_session *s)
 		g = rdda_grant_make(e, s, a);
 	spin_lock_irq(&t->lock);
 	open_over(e);
-	/* Kicked since: it keeps what it had, and sends OPEN again when that is drained. */
+	/* Kicked since: e->kept stays, and OPEN is sent again after the drain. */
 	if (!ret && !e->drain.active) {
 		g = rdda_opened_apply(e, a, g);
 		drain = g && !rcu_access_pointer(e->grant);
 	}
-	if (drain) {		/* the target has it open still */
+	if (drain) {		/* the target still has the extent open */
 		e->kept = g;
 		g = NULL;
 	}
 	spin_unlock_irq(&t->lock);
-	if (ret) {		/* the session's end notifies the user */
+	if (ret) {		/* the end of the session notifies the user */
 		rdda_session_fail(s, ret, "opening an extent failed: %d", ret);
 		return;
 	}
@@ -237,7 +236,10 @@ static void extent_answered(struct rdda_extent *e, struct rdda_session *s)
 	extent_notify(e);
 }
 
-/* Whether stuck I/O can be of this session: an earlier one's ends with its queue pairs. */
+/*
+ * True if stuck I/O can belong to this session; I/O of an earlier session ends with its queue
+ * pairs.
+ */
 static bool extent_has(struct rdda_extent *e, struct rdda_session *s)
 {
 	bool has = e->drain.active;
@@ -249,10 +251,9 @@ static bool extent_has(struct rdda_extent *e, struct rdda_session *s)
 }
 
 /*
- * A drive holds commands longer than their volume waits. The session stays, since
- * others use it: what may end of the extent's I/O ends now, and nothing goes to the
- * extent again before the drive has let go of all of it, so that no write of before
- * lands on one of after.
+ * A drive holds commands longer than their volume waits. The session stays, since other extents use
+ * it. I/O of the extent ends now if no posted request names its pages. Nothing goes to the extent
+ * again before the drive has ended all of its commands, so no older write overwrites a newer one.
  */
 static void extent_stuck(struct rdda_extent *e, struct rdda_session *s)
 {
@@ -263,9 +264,9 @@ static void extent_stuck(struct rdda_extent *e, struct rdda_session *s)
 	g = rdda_grant_swap(e, NULL);
 	if (g) {
 		rdda_extent_set(e, RDDA_EEV_LOST, -ENOLINK);
-		if (e->open.in_flight)		/* an answer comes */
+		if (e->open.in_flight)		/* the answer is still to come */
 			rdda_extent_set(e, RDDA_EEV_OPEN, -ENOLINK);
-		e->kept = g;	/* one is left only while there is no grant */
+		e->kept = g;	/* e->kept was NULL: it is set only while there is no grant */
 		e->next.pending = true;
 		e->next.again = true;
 		e->next.due = jiffies;
@@ -292,15 +293,20 @@ static void extent_reports(struct rdda_extent *e, struct rdda_session *s, unsign
 		spin_lock_irq(&t->lock);
 		g = rdda_grant_swap(e, NULL);
 		rdda_attach_end(e, -ENOLINK);
-		/* I/O that comes now must already fail with the right error. */
+		/* New I/O must fail with the right error from now on. */
 		if (e->info.state == RDDA_EXTENT_UP)
 			rdda_extent_set(e, revoked ? RDDA_EEV_REFUSED : RDDA_EEV_GONE, err);
-		/* One that is drained is opened again after that: the answer says so too. */
+		/*
+		 * An extent that is drained sends OPEN afterwards: the answer gives the state, too.
+		 */
 		if (e->info.state == RDDA_EXTENT_GONE)
 			e->next.pending = true;
 		else if (e->info.state == RDDA_EXTENT_REFUSED)
 			e->next.pending = false;
-		/* A writer is to be refused when another wrote since; a reader had to give way. */
+		/*
+		 * A revoked writer keeps AGAIN, so the target refuses it if another host wrote
+		 * since; a revoked reader had to give way.
+		 */
 		e->next.again &= !revoked || e->want.rw;
 		e->next.due = jiffies + msecs_to_jiffies(RDDA_GONE_RETRY_MS);
 		spin_unlock_irq(&t->lock);
@@ -309,7 +315,7 @@ static void extent_reports(struct rdda_extent *e, struct rdda_session *s, unsign
 	}
 	if (reports & (EXTENT_BACK | EXTENT_RENEW)) {
 		spin_lock_irq(&t->lock);
-		/* A pending OPEN may have waited for just that. */
+		/* A pending OPEN may have waited for this drive. */
 		if (reports & EXTENT_RENEW || e->info.state == RDDA_EXTENT_GONE ||
 		    e->info.state == RDDA_EXTENT_OPENING) {
 			rdda_extent_set(e, RDDA_EEV_RENEW, e->info.err);
@@ -333,13 +339,19 @@ static void extent_reports(struct rdda_extent *e, struct rdda_session *s, unsign
 
 enum extent_todo { TODO_NOTHING, TODO_ANSWER, TODO_REPORT, TODO_DRAIN, TODO_OPEN };
 
-/* An OPEN may take as long as a label's write: what is kicked does not wait for that. */
+/*
+ * Reports to handle now. While OPEN is in flight, which may take as long as the write of a label,
+ * only a kick (EXTENT_STUCK) is handled.
+ */
 static unsigned int extent_reports_now(const struct rdda_extent *e)
 {
 	return e->open.in_flight ? e->reports & EXTENT_STUCK : e->reports;
 }
 
-/* What is due now for an extent, except OPEN; *wait shrinks to what is due later. */
+/*
+ * Find the work that is due now for an extent, except OPEN. *wait shrinks to the time until the
+ * next work is due.
+ */
 static enum extent_todo extent_todo(struct rdda_extent *e, unsigned long *wait)
 {
 	unsigned long now = jiffies;
@@ -361,16 +373,16 @@ static enum extent_todo extent_todo(struct rdda_extent *e, unsigned long *wait)
 	return TODO_NOTHING;
 }
 
-/* The one that is due longer; either may be NULL. */
+/* The extent whose OPEN is due longer; either may be NULL. */
 static struct rdda_extent *extent_older(struct rdda_extent *a, struct rdda_extent *b)
 {
 	return a && (!b || time_before_eq(a->next.due, b->next.due)) ? a : b;
 }
 
 /*
- * The OPEN that is due longest, of a drive that has none in flight: a drive whose
- * label takes long must not keep the others waiting. Extents of a drive
- * are neighbours in the list. *wait shrinks to the time until the next is due.
+ * Find the OPEN that is due longest, among drives without an OPEN in flight: a drive whose label
+ * takes long must not keep the others waiting. Extents of a drive are neighbours in the list. *wait
+ * shrinks to the time until the next OPEN is due.
  */
 static struct rdda_extent *extent_due(struct rdda_target *t, unsigned long *wait)
 {
@@ -398,7 +410,7 @@ static struct rdda_extent *extent_due(struct rdda_target *t, unsigned long *wait
 	return extent_older(best, busy ? NULL : of_drive);
 }
 
-/* Answers, notifications and drains first. */
+/* Pick the next extent with work: answers, reports and drains come before OPEN. */
 static struct rdda_extent *extent_pick(struct rdda_target *t, enum extent_todo *todo,
 				       unsigned long *wait)
 {
@@ -434,8 +446,8 @@ static bool extent_do(struct rdda_extent *e, struct rdda_session *s, enum extent
 }
 
 /*
- * Open what is to be opened, handle notifications. The target's work item; never waits for an
- * answer. Return: jiffies until it wants to run again.
+ * Send OPENs, and handle their answers, reports and drains. The target's work item; never waits for
+ * an answer. Return: jiffies until the work item should run again.
  */
 unsigned long rdda_extents_run(struct rdda_target *t, struct rdda_session *s)
 {
@@ -467,7 +479,7 @@ unsigned long rdda_extents_run(struct rdda_target *t, struct rdda_session *s)
 
 /*
  * Drop every grant: the session is dead. The target's work item. No new I/O reaches the session
- * when this returns.
+ * after the return.
  */
 void rdda_extents_lost(struct rdda_target *t, struct rdda_session *s)
 {
@@ -492,8 +504,8 @@ void rdda_extents_lost(struct rdda_target *t, struct rdda_session *s)
 }
 
 /*
- * Extents are down; every I/O has ended, but what rdda_session_end() leaves to the queue pairs. The
- * target's work item.
+ * Report extents as DOWN: every I/O has ended, except I/O that rdda_session_end() leaves to the
+ * queue pairs. The target's work item.
  */
 void rdda_extents_notify_lost(struct rdda_target *t)
 {
@@ -502,7 +514,7 @@ void rdda_extents_notify_lost(struct rdda_target *t)
 
 	spin_lock_irq(&t->lock);
 	list_for_each_entry(e, &t->extents, node)
-		e->next.excused = false;	/* its user has not lost anything else yet */
+		e->next.excused = false;	/* the user may lose more before the next OPEN */
 	while (more) {
 		more = false;
 		list_for_each_entry(e, &t->extents, node) {
@@ -528,14 +540,14 @@ void rdda_extents_notify_lost(struct rdda_target *t)
 			spin_lock_irq(&t->lock);
 			e->busy = false;
 			wake_up_all(&e->wait);
-			more = true;	/* the list may have changed */
+			more = true;	/* the list may have changed while unlocked */
 			break;
 		}
 	}
 	spin_unlock_irq(&t->lock);
 }
 
-/* Whether one is being opened: without the session that would fail. */
+/* True while an extent is being opened: opening would fail if the session ended now. */
 bool rdda_extents_opening(struct rdda_target *t)
 {
 	struct rdda_extent *e;
@@ -554,7 +566,7 @@ static unsigned int event_reports(const struct rdda_extent *e, const struct rdda
 	const struct rdda_grant *g = rcu_dereference_protected(e->grant,
 							       lockdep_is_held(&e->t->lock));
 
-	/* It may be about the OPENED that the work item has not handled yet. */
+	/* The event may concern an OPENED that the work item has not handled yet. */
 	unsigned int unsure = e->busy || e->open.in_flight ? EXTENT_RENEW : 0;
 
 	switch (kind) {
@@ -563,7 +575,10 @@ static unsigned int event_reports(const struct rdda_extent *e, const struct rdda
 	case RDDA_EV_REVOKED:
 		return g && g->handle == le32_to_cpu(ev->handle) ? EXTENT_REVOKED : unsure;
 	case RDDA_EV_DRIVE_BACK:
-		/* One that was never opened has no drive yet: it may be this one. */
+		/*
+		 * The drive of an extent that was never opened may be unknown: any drive may be the
+		 * one.
+		 */
 		if (memcmp(&e->info.drive, ev->drive, sizeof(uuid_t)) &&
 		    !uuid_is_null(&e->info.drive))
 			return 0;
@@ -574,8 +589,8 @@ static unsigned int event_reports(const struct rdda_extent *e, const struct rdda
 }
 
 /*
- * The target says something about a drive. @ev: a private copy; kinds we do not know are ignored.
- * CQ handler.
+ * Note an event of a drive or an extent for the work item. @ev: a private copy; unknown kinds are
+ * ignored. CQ handler.
  */
 void rdda_extent_event(struct rdda_session *s, const struct rdda_event *ev)
 {
@@ -622,10 +637,13 @@ struct rdda_extent *rdda_extent_open(struct rdda_target *t, const uuid_t *extent
 	return e;
 }
 
-/* @g is what it had open, or NULL. */
+/*
+ * End an extent's use of its session and close the opening. @g: grant that was dropped, or NULL.
+ * Sleeps.
+ */
 static void extent_leave(struct rdda_extent *e, struct rdda_grant *g)
 {
-	/* One whose drive hangs is left to the target at once. */
+	/* If the drive hangs, the wait for CLOSED is short: the target finishes by itself. */
 	unsigned int i, ms = e->drain.stuck ? CLOSE_STUCK_MS : CLOSE_TIMEOUT_MS;
 	struct rdda_session *s = rdda_session_get(e->t);
 
@@ -647,7 +665,7 @@ void rdda_extent_close(struct rdda_extent *e)
 
 	spin_lock_irq(&t->lock);
 	e->closing = true;
-	/* One that is in flight is answered first: what it opens must be closed. */
+	/* An OPEN in flight must be answered first, as the extent that it opens must be closed. */
 	wait_event_lock_irq(e->wait, !e->busy && !e->open.in_flight, t->lock);
 	list_del(&e->node);
 	g = rdda_grant_swap(e, NULL) ?: e->kept;
@@ -693,7 +711,7 @@ void rdda_extent_retry(struct rdda_extent *e, bool refused)
 	if (e->released || (refused && e->info.state == RDDA_EXTENT_REFUSED)) {
 		if (e->released)
 			e->next.preempt = e->want.preempt;
-		/* Without a session the OPEN is later: anything may be lost by then. */
+		/* Without a session the OPEN is sent later: other extents may be lost by then. */
 		e->next.excused = refused && e->info.err == -EBUSY && t->session;
 		e->released = false;
 		e->reports |= EXTENT_RENEW;
@@ -732,7 +750,7 @@ static bool extent_may_attach(const struct rdda_extent *e)
 
 /*
  * rdda_extent_attach() - have the target note a number; see rdda.h. The work item sends OPEN as for
- * a new epoch: while it is UP its I/O goes on under what it has.
+ * a new epoch: while the extent is UP, its I/O goes on under the present grant.
  */
 int rdda_extent_attach(struct rdda_extent *e, u64 number)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* An extent that is kept open, and what it was granted. */
+/* An extent that is kept open, and its grant. */
 #ifndef RDDA_CLIENT_EXTENT_H
 #define RDDA_CLIENT_EXTENT_H
 
@@ -17,7 +17,7 @@ struct rdda_target;
 struct rdda_grant {
 	struct rcu_head rcu;
 	struct rdda_session *s;
-	u32	number;			/* of @s, which may be gone */
+	u32	number;			/* session number of @s; @s may be gone */
 	u32	nsid;
 	u32	handle;
 	u64	slba;
@@ -29,25 +29,25 @@ struct rdda_grant {
 };
 
 /*
- * An extent that is kept open; under its target's lock. Written by extent.c, and by opened.c where
- * a part says so.
+ * An extent that is kept open; under its target's lock. Written by extent.c; the comment of a part
+ * says if opened.c writes the part, too.
  */
 struct rdda_extent {
 	struct rdda_target *t;
 	struct list_head node;
 	uuid_t	uuid;
 
-	/* what its user wants; constant, but for @epoch and @attach */
+	/* wishes of its user; constant, except @epoch and @attach */
 	struct {
 		bool	rw;
-		bool	preempt;		/* whenever it begins again */
+		bool	preempt;		/* until an OPEN succeeds; again after a release */
 		u64	epoch;
 		u64	attach;			/* number in every OPEN; 0: none */
 	} want;
 
 	/*
-	 * how the OPEN with @want.attach ended: 0, or a negative errno; -EINPROGRESS: not yet, and
-	 * rdda_extent_attach() waits for it
+	 * result of the OPEN with @want.attach: 0 or a negative errno; -EINPROGRESS: no answer yet,
+	 * and rdda_extent_attach() waits for one
 	 */
 	int	attach_err;
 
@@ -55,52 +55,52 @@ struct rdda_extent {
 	struct {
 		const struct rdda_extent_ops *ops;
 		void	*priv;
-		enum rdda_extent_state reported;	/* to it; used by the work item only */
+		enum rdda_extent_state reported;	/* last state reported; work item only */
 	} user;
 
 	/* not NULL while I/O may be sent; written by the work item */
 	struct rdda_grant __rcu *grant;
 	struct rdda_extent_info info;
-	int	io_err;	/* what I/O ends with while there is no grant; read in any context */
+	int	io_err;	/* errno of I/O while there is no grant; read in any context */
 	bool	busy;		/* the work item uses it or calls its user */
 	bool	closing;
 	bool	released;	/* not to be opened before rdda_extent_retry() */
 	unsigned int reports;	/* EXTENT_* bits for the work item */
 	wait_queue_head_t wait;
 	/*
-	 * a grant that was taken away, when stuck or REFUSED; the target has it open until it is
-	 * closed or opened again; opened.c writes it, too
+	 * a grant that was taken away because its drive was stuck or OPEN was REFUSED; the target
+	 * has the opening until CLOSE or the next OPEN; opened.c writes @kept, too
 	 */
 	struct rdda_grant *kept;
 
-	/* the next OPEN: extent.c, and opened.c by the answer to the one before */
+	/* the next OPEN: extent.c; opened.c when the OPEN before was answered */
 	struct {
-		bool	pending;	/* it is to be sent ... */
+		bool	pending;	/* OPEN is to be sent ... */
 		unsigned long due;	/* ... at these jiffies */
 		unsigned int attempt;
 		bool	preempt;
-		bool	again;		/* was open before, in any session, and not given back */
-		bool	excused;	/* does not say so: its user holds what makes that safe */
+		bool	again;		/* was open in any session, and not released since */
+		bool	excused;	/* OPEN goes without AGAIN: the user makes that safe */
 	} next;
 
 	/* the OPEN in flight; used by the work item only, but for @in_flight */
 	struct {
 		struct rdda_call call;
 		struct rdda_opened answer;
-		u64	attach;		/* number that it carries */
-		unsigned long end;	/* jiffies when the target has had time enough */
+		u64	attach;		/* attach number in this OPEN */
+		unsigned long end;	/* jiffies: the answer is late after these */
 		bool	in_flight;	/* the extent is not freed meanwhile */
 	} open;
 
-	/* what a grant that was taken away has left; used by the work item only */
+	/* commands and I/O left by a grant that was taken away; used by the work item only */
 	struct {
-		bool	active;		/* commands have not ended: no OPEN is sent before */
-		bool	ending;		/* nor has I/O: its user is notified when it has */
-		bool	stuck;		/* I/O ends where its pages allow it, whatever the ... */
-		unsigned long stuck_at;	/* ... drive does, since these jiffies */
+		bool	active;		/* some commands have not ended: no OPEN is sent */
+		bool	ending;		/* nor has some I/O: the user is notified after it */
+		bool	stuck;		/* I/O ends if no request names its pages, ... */
+		unsigned long stuck_at;	/* ... since these jiffies */
 		unsigned long due;	/* jiffies of the next check */
-		unsigned long end;	/* the session ends if they have not ended by then; ... */
-		bool	ends;		/* ... this says that it counts */
+		unsigned long end;	/* jiffies: the session ends if commands are left, ... */
+		bool	ends;		/* ... once this is set */
 	} drain;
 };
 

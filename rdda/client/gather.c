@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * How many commands go in one message, where more of them are about to come.
+ * Waiting for more commands, so that one message carries several.
  *
  *   3 end at once    the application is behind: it takes them together, and
  *                    submits 3 again, one by one
- *   1, 2 submitted   they wait for it
+ *   1, 2 submitted   the commands wait for the next one
  *   3 submitted      one message
  *
- * So a channel expects as many commands as have ended since its last message, if the
- * last of them ended just now. They are waited for gather_us at a time, as long as some
- * came in that time, and eight times that in all: an application needs its CPU for
- * each, and on a busy one all of them take longer. What has not come then is not waited
- * for, and where that is most of it, none is expected for a while, ever longer: an
- * application that is not behind, or does something else, pays for it rarely. One command
- * at a time never waits, and what a drive does not end is not expected.
+ * A channel expects as many commands as have ended since its last message, if the last of them
+ * ended just now. Pending commands wait gather_us at a time, as long as some command came in that
+ * time, and eight times gather_us in all: an application needs its CPU for each command, and a busy
+ * CPU makes all of them later. When the time is over, the channel sends the pending commands and
+ * expects no more. If most of the expected commands are missing, the next messages do not wait, and
+ * their number grows with each vain wait: so an application that is not behind, or does something
+ * else, rarely pays for waiting. An application with one command at a time never waits. A command
+ * is expected only after another one has ended, so a drive that ends none causes no wait.
  *
- * Where a message is in flight what comes waits for it, too (io.c): it is not known to be late
- * then, but may be lost, and only another one would have the NIC find out at once. So that is for
- * two jiffies at most.
+ * While a message is in flight, new commands wait for its completion, too (io.c). The message is
+ * not known to be late then, but may be lost, and only another message would make the NIC find out
+ * at once. So this wait is bounded to two jiffies.
  *
  *   (nothing) ---> waits: fewer than expected ---> all are there: sent
  *                   ^  \--- gather_us, none came ---> sent; none of the next messages waits
@@ -30,9 +31,9 @@
 #include "rdda/common/gather.h"
 #include "rdda/wire.h"
 
-#define GATHER_MUTE	32	/* messages that do not wait after one that did in vain, */
-#define GATHER_MUTE_MAX	1024U	/* ... or after several */
-#define GATHER_TIMES	8	/* gather_us in all, at most */
+#define GATHER_MUTE	32	/* messages without a wait after one vain wait, ... */
+#define GATHER_MUTE_MAX	1024U	/* ... after several, at most */
+#define GATHER_TIMES	8	/* longest wait, in units of gather_us */
 
 static unsigned int gather_us = 50;
 module_param(gather_us, uint, 0644);
@@ -49,8 +50,8 @@ static u32 gather_expected(const struct rdda_chan *ch)
 }
 
 /*
- * Not all have come: those that have go now, and are not expected once more. Where most have not
- * it was in vain.
+ * End the wait before all commands came: the caller sends the pending ones, and no more are
+ * expected. If less than half of them came, the wait was in vain.
  */
 static void gather_over(struct rdda_chan *ch)
 {
@@ -70,7 +71,9 @@ static void gather_wait(struct rdda_chan *ch)
 	hrtimer_start(&ch->gather.timer, ns_to_ktime(gather_ns()), HRTIMER_MODE_REL_SOFT);
 }
 
-/* The time is over. Return: whether it begins again, as others are still coming. */
+/*
+ * One gather_us is over. Return: true if the wait goes on, since more commands came in that time.
+ */
 static bool gather_again(struct rdda_chan *ch)
 {
 	if (ch->pending.nr <= ch->gather.seen || ktime_after(ktime_get(), ch->gather.until))
@@ -85,7 +88,7 @@ static enum hrtimer_restart gather_timer(struct hrtimer *timer)
 	unsigned long flags;
 
 	spin_lock_irqsave(&ch->lock, flags);
-	/* while this one waited for the lock the next may have been set */
+	/* the next timer may have been set while this handler waited for the lock */
 	if (ch->gather.waits && !hrtimer_is_queued(timer) && !gather_again(ch)) {
 		gather_over(ch);
 		if (ch->open)
@@ -95,13 +98,13 @@ static enum hrtimer_restart gather_timer(struct hrtimer *timer)
 	return HRTIMER_NORESTART;
 }
 
-/* Whether the last message was sent so long ago that nothing waits for it any more. */
+/* True if the last message of commands was sent so long ago that commands no longer wait for it. */
 bool rdda_gather_late(const struct rdda_chan *ch)
 {
 	return time_after(jiffies, ch->gather.sent + 1);
 }
 
-/* Something stays pending: it is seen to that it does not for long. @ch: open, locked. */
+/* Commands stay pending: set a timer, so that they wait two jiffies at most. @ch: open, locked. */
 void rdda_gather_held(struct rdda_chan *ch)
 {
 	lockdep_assert_held(&ch->lock);
@@ -129,7 +132,7 @@ void rdda_gather_init(struct rdda_chan *ch)
 	ch->gather.mute_next = GATHER_MUTE;
 }
 
-/* Nothing of ours runs after this. @ch: closed. Sleeps. */
+/* Stop both timers: neither handler runs afterwards. @ch: closed. Sleeps. */
 void rdda_gather_stop(struct rdda_chan *ch)
 {
 	hrtimer_cancel(&ch->gather.timer);
@@ -141,33 +144,36 @@ static bool gather_old(const struct rdda_chan *ch)
 	return time_after(jiffies, ch->gather.last + 1);
 }
 
-/* A command was answered, whose I/O is about to end. @ch: locked. */
+/* Count a command that was answered and whose I/O is about to end. @ch: locked. */
 void rdda_gather_ended(struct rdda_chan *ch)
 {
 	lockdep_assert_held(&ch->lock);
-	/* to those of long ago the application has done what it does */
+	/* the application has long since reacted to the earlier ends */
 	if (gather_old(ch))
 		ch->gather.ended = 0;
 	ch->gather.last = jiffies;
 	ch->gather.ended++;
 }
 
-/* Whether the command that comes next is not to be sent alone. @ch: locked, with none pending. */
+/* True if the next command should wait for others. @ch: locked, with no command pending. */
 bool rdda_gather_expects(const struct rdda_chan *ch)
 {
 	return ch->gather.ended > 1 && !ch->gather.mute && !gather_old(ch) && gather_ns();
 }
 
-/* All are there that were expected. */
+/* End the wait: all expected commands came. */
 static void gather_done(struct rdda_chan *ch)
 {
 	ch->gather.waits = false;
 	ch->gather.mute_next = GATHER_MUTE;
-	/* one that runs now waits for the lock, and finds nothing to do */
+	/* a running handler waits for the lock, and then finds nothing to do */
 	hrtimer_try_to_cancel(&ch->gather.timer);
 }
 
-/* Whether what is pending waits for more; then it is seen to that it does not for long. */
+/*
+ * True if the pending commands wait for more commands; the timer that bounds the wait is then set.
+ * @ch: locked.
+ */
 bool rdda_gather_waits(struct rdda_chan *ch)
 {
 	lockdep_assert_held(&ch->lock);
@@ -175,7 +181,7 @@ bool rdda_gather_waits(struct rdda_chan *ch)
 		if (ch->gather.waits)
 			gather_done(ch);
 	} else if (ch->gather.waits) {
-		/* its softirq may be late */
+		/* the softirq of the timer may be late */
 		if (hrtimer_expires_remaining(&ch->gather.timer) <= 0 && !gather_again(ch))
 			gather_over(ch);
 	} else if (rdda_gather_expects(ch)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Our identity, which all targets are shown; the beginning and the end of the client. */
+/* This host's identity, shown to all targets; init and exit of the client. */
 #define pr_fmt(fmt) "rdda: " fmt
 #include <linux/mutex.h>
 
@@ -7,7 +7,10 @@
 #include "rdda/client/session.h"
 #include "rdda/client/target.h"
 
-/* This module's life stands for the host's boot: what it sent dies with it. */
+/*
+ * Made when the module is loaded and shown as the host's boot id: everything the module sent dies
+ * with it.
+ */
 static uuid_t boot_id;
 static atomic_t session_number;
 static atomic_t targets;
@@ -16,25 +19,28 @@ static DEFINE_MUTEX(identity_lock);
 static struct rdda_identity identity;	/* under identity_lock */
 static LIST_HEAD(identity_users);	/* targets; under identity_lock */
 
-/* First half of the incarnation, and the whole of it in the proof. */
+/* The boot id: its first 32 bits are part of the incarnation, the proof holds all of it. */
 const u8 *rdda_boot_id(void)
 {
 	return boot_id.b;
 }
 
-/* Grows with every login. */
+/* A session's number, part of its incarnation. Grows with every login. */
 u32 rdda_session_number(void)
 {
 	return atomic_inc_return(&session_number);
 }
 
-/* Targets that there are, at least 1 where one of them calls. */
+/* Number of targets; at least 1 if a target is the caller. */
 unsigned int rdda_targets(void)
 {
 	return atomic_read(&targets);
 }
 
-/* A copy for one session. */
+/*
+ * Copy host UUID and key for one session. @older: the key before the newest, if there is one.
+ * Sleeps.
+ */
 void rdda_identity_get(uuid_t *host, struct rdda_key *key, bool older)
 {
 	mutex_lock(&identity_lock);
@@ -56,7 +62,7 @@ static void identity_rekey(struct rdda_target *t)
 	rdda_session_put(s);
 }
 
-/* Our identity from now on; see rdda.h. */
+/* Set the identity of this host; see rdda.h. */
 int rdda_client_set_identity(const struct rdda_identity *id)
 {
 	bool insecure = id->key[0].id == RDDA_KEY_NONE;
@@ -79,7 +85,7 @@ int rdda_client_set_identity(const struct rdda_identity *id)
 	return 0;
 }
 
-/* The keys may have changed while a session logged in. */
+/* End the target's new session if the keys changed during its login. */
 void rdda_identity_check(struct rdda_target *t)
 {
 	mutex_lock(&identity_lock);
@@ -87,7 +93,7 @@ void rdda_identity_check(struct rdda_target *t)
 	mutex_unlock(&identity_lock);
 }
 
-/* A target begins: its session ends when its key does. */
+/* Register a target: its session ends when the session's key is no longer in use. */
 void rdda_identity_join(struct rdda_target *t)
 {
 	atomic_inc(&targets);
@@ -96,7 +102,7 @@ void rdda_identity_join(struct rdda_target *t)
 	mutex_unlock(&identity_lock);
 }
 
-/* A target ends. It counts until rdda_identity_gone(). */
+/* Unregister a target. It counts in rdda_targets() until rdda_identity_gone(). */
 void rdda_identity_leave(struct rdda_target *t)
 {
 	mutex_lock(&identity_lock);
@@ -104,23 +110,23 @@ void rdda_identity_leave(struct rdda_target *t)
 	mutex_unlock(&identity_lock);
 }
 
-/* A target is not connected any more. */
+/* A target has no connection any more. */
 void rdda_identity_gone(void)
 {
 	atomic_dec(&targets);
 }
 
-/* Before anything else of the client. */
+/* Init of the client; called before any other function of it. */
 int rdda_client_init(void)
 {
 	uuid_gen(&boot_id);
 	uuid_gen(&identity.host);
-	/* In sysfs: the CPUs it may use, and how many targets connect at once. */
+	/* In sysfs: the CPUs that the workqueue may use, and how many targets connect at once. */
 	rdda_wq = alloc_workqueue("rdda", WQ_MEM_RECLAIM | WQ_UNBOUND | WQ_SYSFS, 0);
 	return rdda_wq ? 0 : -ENOMEM;
 }
 
-/* When every target is destroyed and every stage given back. */
+/* Exit of the client, when every target is destroyed and every stage put. */
 void rdda_client_exit(void)
 {
 	destroy_workqueue(rdda_wq);

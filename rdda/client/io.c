@@ -8,7 +8,7 @@
  *                        turns, the oldest of each     earlier message in flight
  *                        first
  *
- * What becomes a message, and how: batch.c.
+ * batch.c makes and posts the messages.
  */
 #define pr_fmt(fmt) "rdda: " fmt
 #include <linux/moduleparam.h>
@@ -25,8 +25,8 @@
 #include "rdda/wire.h"
 
 /*
- * While that many messages wait for their send completion, further commands are
- * gathered: under load a message carries many, and a lone one never waits.
+ * While this many messages have no send completion, further commands are gathered: under load a
+ * message carries many commands, and a lone command never waits.
  */
 static unsigned int sends_ahead = 1;
 module_param(sends_ahead, uint, 0644);
@@ -36,7 +36,7 @@ static unsigned int inline_bytes = 4096;
 module_param(inline_bytes, uint, 0644);
 MODULE_PARM_DESC(inline_bytes, "writes up to this size go in one message with their command, when alone (0: none)");
 
-/* Work requests that @bytes from @cur take with @sge entries each; moves @cur. */
+/* Count the work requests that @bytes from @cur take with @sge entries each; moves @cur. */
 static u32 cursor_skip(struct rdda_cursor *cur, u32 bytes, unsigned int sge)
 {
 	u32 wrs = 0, done;
@@ -58,7 +58,10 @@ static int io_map(struct rdda_chan *ch, struct rdda_io *io)
 	int ret;
 
 	ret = ib_dma_map_sgtable_attrs(ch->s->dev, &sgt, rdda_io_dir(io), 0);
-	/* Out of mappings, or of bounce buffers: the DMA API returns -EIO, and it is temporary. */
+	/*
+	 * Out of mappings, or of bounce buffers: the DMA API returns -EIO, though the lack is
+	 * temporary.
+	 */
 	if (ret && ret != -EREMOTEIO && ret != -EINVAL)
 		ret = -ENOMEM;
 	if (ret)
@@ -69,13 +72,16 @@ static int io_map(struct rdda_chan *ch, struct rdda_io *io)
 	return 0;
 }
 
-/* What a command to this drive may carry. */
+/* Bytes that a command to this drive may carry. */
 static u32 command_most(const struct rdda_chan *ch, const struct rdda_grant *g)
 {
 	return min(g->max_bytes, le32_to_cpu(ch->login.accept.cmd_bytes));
 }
 
-/* The payload's beginning is not staged with the rest; a page's command has no room for both. */
+/*
+ * True if the payload begins with a header that is not staged with the rest. A command of one page
+ * has no room for both.
+ */
 static bool io_has_head(const struct rdda_chan *ch, const struct rdda_grant *g,
 			const struct rdda_io *io)
 {
@@ -83,16 +89,16 @@ static bool io_has_head(const struct rdda_chan *ch, const struct rdda_grant *g,
 	       io->stage_offset && command_most(ch, g) > RDDA_PAGE;
 }
 
-/* How much of an I/O its next command takes, the first @head bytes of it apart from the rest. */
+/* Bytes of an I/O for its next command. @head: the first bytes, placed apart from the rest. */
 static u32 command_bytes(struct rdda_chan *ch, const struct rdda_grant *g, struct rdda_io *io,
 			 u32 head)
 {
 	u32 left = io->len - io->issued, at;
 
 	switch (io->op) {
-	case RDDA_DISCARD:		/* its count of blocks has 32 bits */
+	case RDDA_DISCARD:		/* the count of blocks has 32 bits */
 		return left;
-	case RDDA_ZEROES:		/* 16 bits */
+	case RDDA_ZEROES:		/* the count of blocks has 16 bits */
 		return min_t(u64, left, (u64)0x10000 << g->lba_shift);
 	default:
 		if (io->stage)
@@ -115,14 +121,17 @@ static const u8 opcodes[] = {
 	[RDDA_ZEROES]	= RDDA_OP_WRITE_ZEROES,
 };
 
-/* Whether enough messages are in flight that a small one waits for more commands. */
+/* True if enough messages are in flight for a small batch to wait for more commands. */
 static bool chan_gathers(const struct rdda_chan *ch)
 {
 	return ch->batch.out >= max(READ_ONCE(sends_ahead), 1U) &&
 	       ch->pending.nr < RDDA_CMDS_MAX && !rdda_gather_late(ch);
 }
 
-/* Whether it may go in one message with its command: it is small, and the only one as yet. */
+/*
+ * True if a write may go in one message with its command: the payload is small, and no other
+ * command is pending.
+ */
 static bool io_inlines(const struct rdda_chan *ch, const struct rdda_io *io,
 		       const struct rdda_io_priv *p, u32 head)
 {
@@ -137,8 +146,8 @@ static bool io_inlines(const struct rdda_chan *ch, const struct rdda_io *io,
 }
 
 /*
- * What its block is to hold: with its payload the command, where that may lie behind it. What is
- * staged has room.
+ * Bytes for a command's arena block: the payload, and the command if there may be one behind the
+ * payload. With a header (slot->head) the memory has room already.
  */
 static u32 command_block(const struct rdda_cmd_slot *slot, u32 bytes)
 {
@@ -165,9 +174,9 @@ static int command_arena(struct rdda_chan *ch, struct rdda_io *io, struct rdda_c
 }
 
 /*
- * Memory for a command's data in flight: an arena block, and a bounce block when all of
- * a read is pushed; one that finds none is READ. *bytes shrinks when no block is that
- * large and nothing of the same drive is in flight that would set one free.
+ * Get memory for a command's data: an arena block, and a bounce block if all of a read is pushed; a
+ * read without a bounce block is READ. *bytes shrinks when no block is large enough and the drive
+ * has no command in flight to free one. Return: 0; -ENOMEM: wait; another errno ends the I/O.
  */
 static int command_memory(struct rdda_chan *ch, struct rdda_io *io, struct rdda_cmd_slot *slot,
 			  u32 *bytes)
@@ -198,7 +207,7 @@ static int command_memory(struct rdda_chan *ch, struct rdda_io *io, struct rdda_
 	err = io_map(ch, io);
 	if (err)
 		rdda_arena_free(ch, slot->arena);
-	return err == -ENOMEM ? -EAGAIN : err;	/* nothing here sets mappings free */
+	return err == -ENOMEM ? -EAGAIN : err;	/* no completion here frees mappings: do not wait */
 }
 
 static void command_memory_free(struct rdda_chan *ch, const struct rdda_cmd_slot *slot)
@@ -210,8 +219,8 @@ static void command_memory_free(struct rdda_chan *ch, const struct rdda_cmd_slot
 }
 
 /*
- * One command, all or nothing: -ENOMEM when something is missing now, -EMSGSIZE
- * when its payload is in more pieces than the send queue could ever take.
+ * Make one command, all or nothing. Return: 0; -ENOMEM when something is missing now; -EMSGSIZE
+ * when the payload has more pieces than the whole send queue takes; another errno ends the I/O.
  */
 static int command_make(struct rdda_chan *ch, const struct rdda_grant *g, struct rdda_io *io)
 {
@@ -235,12 +244,12 @@ static int command_make(struct rdda_chan *ch, const struct rdda_grant *g, struct
 	if (p->mapped && slot->head && !slot->one_run)
 		wrs = cursor_skip(&next, slot->head, ch->sq.sge_max) +
 		      cursor_skip(&next, bytes - slot->head, ch->sq.sge_max);
-	else if (p->mapped && bytes == io->len)	/* all of it: there is no next */
+	else if (p->mapped && bytes == io->len)	/* the whole I/O: no next command */
 		wrs = DIV_ROUND_UP(p->mapped, ch->sq.sge_max);
 	else if (p->mapped)
 		wrs = cursor_skip(&next, bytes, ch->sq.sge_max);
 	if (wrs + 1 + RDDA_CLIENT_CONTROLS > ch->sq.size) {
-		command_memory_free(ch, slot);	/* a push has no pieces */
+		command_memory_free(ch, slot);	/* a push has wrs 0, so no bounce block here */
 		return -EMSGSIZE;
 	}
 	if (io->stage || (slot->head && !slot->has_arena))
@@ -253,7 +262,7 @@ static int command_make(struct rdda_chan *ch, const struct rdda_grant *g, struct
 	slot->io_off = io->issued;
 	slot->part = p->cmds;
 	slot->len = bytes;
-	/* also what it names of a stage: a drive that hangs keeps no more than its part */
+	/* also count the part named of a stage: a drive that hangs keeps no more than its share */
 	block = rdda_stage_block(slot, p, command_block(slot, bytes));
 	slot->pages = slot->has_arena || slot->stage ?
 		      (1U << rdda_buddy_order(block)) + !!slot->head : 0;
@@ -273,7 +282,10 @@ static int command_make(struct rdda_chan *ch, const struct rdda_grant *g, struct
 	return 0;
 }
 
-/* In an RCU read section. Return: false when it has to wait for memory or a command slot. */
+/*
+ * Make the commands of an I/O. Context: RCU read section. Return: false when the I/O has to wait
+ * for memory or a command slot.
+ */
 static bool io_issue(struct rdda_chan *ch, struct rdda_io *io, struct list_head *ended)
 {
 	const struct rdda_grant *g;
@@ -290,7 +302,7 @@ static bool io_issue(struct rdda_chan *ch, struct rdda_io *io, struct list_head 
 	return true;
 }
 
-/* Send what is pending, but what waits for more. @ch: open, locked. */
+/* Send pending commands, except those that wait for more. @ch: open, locked. */
 void rdda_chan_flush(struct rdda_chan *ch)
 {
 	while (ch->pending.nr && !chan_gathers(ch) && !rdda_gather_waits(ch) &&
@@ -301,7 +313,7 @@ void rdda_chan_flush(struct rdda_chan *ch)
 	rdda_sq_arm(ch);
 }
 
-/* Post what was submitted; its messages may have been taken without our noticing. */
+/* Post submitted commands. Earlier messages may have completed without an event, so check first. */
 static void chan_commit(struct rdda_chan *ch)
 {
 	if (ch->pending.nr && chan_gathers(ch))
@@ -319,15 +331,15 @@ static void io_wait(struct rdda_chan *ch, struct rdda_io *io)
 }
 
 /*
- * A drive that waits with nothing in flight can start only with what others give
- * back, so they must take nothing before it. One that has something waits for that.
+ * A waiting drive with nothing in flight depends on memory freed by other drives, so the others
+ * must take none before it. A drive with commands in flight waits for their memory.
  */
 static bool queue_starves(const struct rdda_drive_queue *dq)
 {
 	return !dq->cmds;
 }
 
-/* Behind others of its drive, or one that would starve. */
+/* True if an I/O must queue behind others of its drive, or behind a drive that would starve. */
 static bool io_must_wait(struct rdda_chan *ch, struct rdda_io *io)
 {
 	if (likely(list_empty(&ch->queues.turns)))
@@ -336,7 +348,7 @@ static bool io_must_wait(struct rdda_chan *ch, struct rdda_io *io)
 	       queue_starves(list_first_entry(&ch->queues.turns, struct rdda_drive_queue, turn));
 }
 
-/* One I/O of each drive in turn, as far as there is room. */
+/* Issue one I/O of each drive in turn, as far as there is room. @ch: locked. */
 static void turns_run(struct rdda_chan *ch, struct list_head *ended)
 {
 	struct rdda_drive_queue *dq;
@@ -362,7 +374,7 @@ static void turns_run(struct rdda_chan *ch, struct list_head *ended)
 	list_splice_tail(&stuck, &ch->queues.turns);
 }
 
-/* Use what completions have set free. @ch: locked. @ended: gets the I/O that ended. */
+/* Use the room freed by completions. @ch: locked. @ended: gets the I/O that ended. */
 void rdda_chan_run(struct rdda_chan *ch, struct list_head *ended)
 {
 	lockdep_assert_held(&ch->lock);
@@ -392,7 +404,7 @@ static int io_check(const struct rdda_grant *g, const struct rdda_io *io)
 	return 0;
 }
 
-/* Whether it is to be kept what the I/O writes. */
+/* True if the I/O asks to stage its payload, and a command can. */
 static bool io_stages(const struct rdda_chan *ch, const struct rdda_grant *g,
 		      const struct rdda_io *io)
 {
@@ -400,7 +412,7 @@ static bool io_stages(const struct rdda_chan *ch, const struct rdda_grant *g,
 	       (!io->stage_offset || io_has_head(ch, g, io));
 }
 
-/* Whether a test wants this one to find no memory. */
+/* Fault point: true if a test wants this I/O to find no memory. */
 static bool io_starves(void)
 {
 #ifdef MESH_FAULTS
@@ -412,7 +424,10 @@ static bool io_starves(void)
 #endif
 }
 
-/* Under RCU, which keeps the session's device until we are out. */
+/*
+ * Start an I/O. Context: RCU read section, which keeps the session's device. Return: 0, or an errno
+ * for the caller to end the I/O with.
+ */
 static int io_start(struct rdda_extent *e, struct rdda_io *io, struct list_head *ended)
 {
 	struct rdda_io_priv *p = rdda_io_priv(io);
@@ -450,10 +465,13 @@ static int io_start(struct rdda_extent *e, struct rdda_io *io, struct list_head 
 			rdda_stage_begin(ch, io, command_most(ch, g));
 		else
 			io->behind = NULL;
-		/* what is staged needs no arena, and sets some free: it waits for none that does */
+		/*
+		 * I/O from a stage needs no arena and frees some: it does not queue behind I/O that
+		 * needs some
+		 */
 		if ((!io->stage && io_must_wait(ch, io)) || !io_issue(ch, io, ended))
 			io_wait(ch, io);
-		/* the caller commits another channel than that of the stage */
+		/* the caller will commit another channel than the stage's */
 		if (ch->pending.nr >= RDDA_CMDS_MAX || io->flags & RDDA_IO_POST ||
 		    (io->stage && ch != g->s->chan[io->queue % g->s->nchan]))
 			chan_commit(ch);
@@ -464,7 +482,7 @@ static int io_start(struct rdda_extent *e, struct rdda_io *io, struct list_head 
 	return ret;
 }
 
-/* Send an I/O; see rdda.h. @io: stays RDDA's until its @done, which may be called from in here. */
+/* Send an I/O; see rdda.h. @io: RDDA's until @done, which may be called before the return. */
 void rdda_submit(struct rdda_extent *e, struct rdda_io *io)
 {
 	LIST_HEAD(ended);
@@ -479,12 +497,12 @@ void rdda_submit(struct rdda_extent *e, struct rdda_io *io)
 	ret = io_start(e, io, &ended);
 	if (ret)
 		io->done(io, ret);
-	/* Still under RCU: unmapping needs the session's device. */
+	/* Still under RCU, as unmapping needs the session's device. */
 	rdda_ios_end(&ended);
 	rcu_read_unlock();
 }
 
-/* Post what was submitted; see rdda.h. @queue: as in the I/Os. */
+/* Post submitted I/O; see rdda.h. @queue: as in the I/Os. */
 void rdda_commit(struct rdda_extent *e, unsigned int queue)
 {
 	const struct rdda_grant *g;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A command: its states, its memory, and the I/O that it is a part of.
+ * A command: its states, its memory, and the I/O that the command is a part of.
  *
  *   FREE -> PENDING -> FLIGHT --------> COPY --------------> FREE   pushed read
  *                         |-----------> READ (reads.todo,
@@ -26,11 +26,11 @@ struct rdda_cursor {
 	u32 off;
 };
 
-/* Ours inside struct rdda_io (its @private). */
+/* RDDA's part of struct rdda_io (@private). */
 struct rdda_io_priv {
-	struct rdda_chan *ch;		/* channel that carries it */
-	struct rdda_drive_queue *dq;	/* of its drive in @ch */
-	struct rdda_cursor cur;		/* where its next command's payload begins */
+	struct rdda_chan *ch;		/* channel of the I/O */
+	struct rdda_drive_queue *dq;	/* queue of the I/O's drive in @ch */
+	struct rdda_cursor cur;		/* where the next command's payload begins */
 	u32 mapped;			/* DMA-mapped entries, 0: not mapped */
 	u32 cmds;
 	struct rdda_stage *staging;	/* payload being kept, for RDDA_IO_STAGE */
@@ -43,16 +43,16 @@ static inline struct rdda_io_priv *rdda_io_priv(struct rdda_io *io)
 }
 
 /*
- * What one drive has of a channel; under the channel's lock. Drives share command slots, credits
- * and arena by rdda_share_may(): one that hangs keeps its part, and the others go on with theirs,
- * also those that are opened later.
+ * Commands and memory of one drive in a channel; under the channel's lock. Drives share command
+ * slots, credits and arena by rdda_share_may(): a drive that hangs keeps only its part, and the
+ * others go on with theirs, also drives with extents opened later.
  */
 struct rdda_drive_queue {
 	struct list_head waiting;	/* I/O with commands still to be made, oldest first */
-	struct list_head turn;		/* in rdda_chan.queues.turns while there is some */
+	struct list_head turn;		/* in rdda_chan.queues.turns while I/O waits */
 	u16	cmds;			/* commands that have not ended */
 	u16	credits;	/* held by messages that begin with a command of this drive */
-	u32	pages;			/* of the arena, held by its commands */
+	u32	pages;			/* arena pages held by the drive's commands */
 };
 
 enum rdda_cmd_slot_state {
@@ -60,47 +60,47 @@ enum rdda_cmd_slot_state {
 	RDDA_SLOT_PENDING,	/* built, not sent */
 	RDDA_SLOT_FLIGHT,	/* sent; the only state that takes a completion */
 	RDDA_SLOT_COPY,		/* pushed data is being copied out */
-	RDDA_SLOT_READ,		/* completed; its data is to be READ */
-	RDDA_SLOT_SQ_WAIT,	/* completed; the send completion of its WRITEs is pending */
+	RDDA_SLOT_READ,		/* completed; the data is to be READ */
+	RDDA_SLOT_SQ_WAIT,	/* completed; waits for the send completion of the WRITEs */
 };
 
-/* Room for one command, and that command; all under its channel's lock. */
+/* A command slot and the command in use of it; all under the channel's lock. */
 struct rdda_cmd_slot {
-	struct rdda_chan *ch;		/* its channel */
-	struct rdda_io *io;	/* what it is a part of; NULL: no I/O waits for it any more */
+	struct rdda_chan *ch;		/* channel of the slot */
+	struct rdda_io *io;	/* I/O of the command; NULL: free, or abandoned */
 	/*
-	 * of @io, also when that was abandoned: to be compared only; NULL when free, or when the
-	 * extent has gone
+	 * extent of the command, also after its I/O was abandoned: compared, never followed; NULL
+	 * when free, or when the extent has gone
 	 */
 	struct rdda_extent *extent;
-	struct rdda_drive_queue *dq;	/* of its drive */
+	struct rdda_drive_queue *dq;	/* queue of the command's drive */
 	struct list_head node;		/* on pending.cmds, reads.todo or poll.waiting */
-	struct ib_cqe read_cqe;		/* send completion of its READs */
-	struct rdda_cursor at;		/* where its payload lies in the I/O's scatterlist */
-	u32	io_off;			/* the same in bytes of the I/O */
-	u32	len;	/* payload bytes; of discard and zeroing, bytes of the range */
-	u32	arena;			/* offset of its arena block, or in one of a stage */
-	struct rdda_stage *stage;	/* whose payload it sends */
-	u32	head;			/* bytes of it at the end of a page before @arena */
-	u32	head_page;		/* offset of that page, a block by itself */
-	u32	bounce;			/* offset of its bounce block */
-	u32	wrs;			/* WRITEs that its payload takes */
-	/* of the signalled request whose completion says that its WRITEs are done */
+	struct ib_cqe read_cqe;		/* handler of the READs' completion */
+	struct rdda_cursor at;		/* payload's place in the I/O's scatterlist */
+	u32	io_off;			/* the same place, in bytes of the I/O */
+	u32	len;	/* bytes of the payload; discard, zeroing: bytes of the range */
+	u32	arena;			/* offset of its arena block, or within a stage's */
+	struct rdda_stage *stage;	/* stage with the payload, or NULL */
+	u32	head;			/* payload bytes at the end of a page before @arena */
+	u32	head_page;		/* with @head: offset of the page, a block to be freed */
+	u32	bounce;			/* offset of the bounce block */
+	u32	wrs;			/* WRITEs that the payload takes */
+	/* number of the signalled request whose completion covers the WRITEs */
 	u32	seq;
 	u32	read_left;		/* bytes not yet READ */
 	u16	read_out;		/* signalled READs posted */
-	u16	batch;			/* message it went with */
+	u16	batch;			/* message that carried the command */
 	u16	batch_gen;		/* that message's generation */
-	u16	part;			/* which command of its I/O it is */
-	u16	pages;			/* of the arena that its drive queue counts for it */
-	u16	idx;			/* its number */
+	u16	part;			/* index among the commands of its I/O */
+	u16	pages;			/* arena pages charged to the drive queue */
+	u16	idx;			/* number of the slot */
 	u8	gen;			/* changes with each use */
 	u8	state;			/* enum rdda_cmd_slot_state */
 	u8	opcode;			/* enum rdda_opcode */
-	bool	has_arena;		/* @arena is its own, to be freed, and @head_page */
-	bool	tail;			/* there is room for the command right beside the payload */
-	bool	one_run;		/* that page is the one before @arena, in the same piece */
-	bool	data;			/* has its own payload to WRITE */
+	bool	has_arena;		/* @arena is the command's own block, to be freed */
+	bool	tail;			/* room for the command right beside the payload */
+	bool	one_run;		/* @head_page is right before @arena, in its piece */
+	bool	data;			/* the command has a payload to WRITE */
 	bool	push;			/* a pushed read */
 	int	err;			/* outcome */
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The end of a command and of its I/O: memory is given back, users are notified. */
+/* The end of a command and of its I/O: memory is freed, users are notified. */
 #include "rdda/client/arena.h"
 #include "rdda/client/channel.h"
 #include "rdda/client/debug.h"
@@ -9,9 +9,9 @@
 #include "rdda/client/stage.h"
 
 /*
- * Scatter entries for the next bytes. @cur: where to begin; moved on. @bytes, @max: limits, either
- * may end it. @sge: where to put entries, or NULL to only count. @done: set to the bytes that they
- * hold. Return: number of entries.
+ * Make scatter entries for the next bytes. @cur: where to begin; moved on. @bytes, @max: limits;
+ * the first one reached ends the entries. @sge: array to fill, or NULL to count only. @done: set to
+ * the bytes in the entries. Return: number of entries.
  */
 unsigned int rdda_cursor_fill(struct rdda_cursor *cur, u32 bytes, struct ib_sge *sge,
 			      unsigned int max, u32 lkey, u32 *done)
@@ -39,7 +39,7 @@ unsigned int rdda_cursor_fill(struct rdda_cursor *cur, u32 bytes, struct ib_sge 
 	return n;
 }
 
-/* Nothing names the pages of an I/O any more. */
+/* Unmap the pages of an I/O: no work request names them any more. */
 void rdda_io_unmap(struct rdda_chan *ch, struct rdda_io *io)
 {
 	struct rdda_io_priv *p = rdda_io_priv(io);
@@ -53,14 +53,14 @@ void rdda_io_unmap(struct rdda_chan *ch, struct rdda_io *io)
 }
 
 /*
- * Report to users that their I/O ended. @ended: list of struct rdda_io; no lock is held. Nothing
- * names their pages any more: they are unmapped first.
+ * Report to users that their I/O ended. @ended: list of struct rdda_io; no lock is held. No work
+ * request names the pages any more: they are unmapped first.
  */
 void rdda_ios_end(struct list_head *ended)
 {
 	struct rdda_io *io, *next;
 
-	/* its next user puts it in another list */
+	/* done() may free the I/O, or reuse it in another list */
 	list_for_each_entry_safe(io, next, ended, node) {
 		rdda_io_unmap(rdda_io_priv(io)->ch, io);
 		if (unlikely(rdda_io_priv(io)->staging || io->stage))
@@ -71,9 +71,8 @@ void rdda_ios_end(struct list_head *ended)
 }
 
 /*
- * One of the things that an I/O waits for has ended. @io: its channel is locked; may be gone when
- * @ended is gone through. @err: outcome of that one thing. @ended: the I/O is added when this was
- * the last.
+ * One event that an I/O waits for has come. @io: its channel is locked; may be gone after its
+ * @done. @err: outcome of the event. @ended: gets the I/O after the last event.
  */
 void rdda_io_drop(struct rdda_io *io, int err, struct list_head *ended)
 {
@@ -86,8 +85,8 @@ void rdda_io_drop(struct rdda_io *io, int err, struct list_head *ended)
 }
 
 /*
- * A command has ended. @slot: nothing names its memory any more; its channel is locked. @ended:
- * its I/O is added when this was the last command of it.
+ * End a command and free its slot. @slot: nothing names its memory any more; its channel is locked.
+ * @ended: gets the I/O after its last command.
  */
 void rdda_cmd_slot_free(struct rdda_cmd_slot *slot, int err, struct list_head *ended)
 {
@@ -113,6 +112,6 @@ void rdda_cmd_slot_free(struct rdda_cmd_slot *slot, int err, struct list_head *e
 	slot->io = NULL;
 	ch->slot.free[ch->slot.nfree++] = slot->idx;
 	slot->extent = NULL;
-	if (io)			/* else abandoned; its extent may be gone */
+	if (io)			/* else abandoned; the extent may be gone */
 		rdda_io_drop(io, err, ended);
 }

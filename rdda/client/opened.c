@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The target's answer to OPEN: the check of it, and its effect on the extent. */
+/* The target's answer to OPEN: its check, and its effect on the extent. */
 #define pr_fmt(fmt) "rdda: " fmt
 #include <linux/log2.h>
 #include <linux/random.h>
@@ -11,9 +11,9 @@
 #include "rdda/client/target.h"
 #include "rdda/wire.h"
 
-#define OPENED_DEAD_MOST	(3600U * 1000)	/* ms that a target may name; its own most */
+#define OPENED_DEAD_MOST	(3600U * 1000)	/* longest dead_ms accepted, the target's limit */
 
-/* Whatever the target says of an extent must make sense before it is used. */
+/* Check the target's description of an extent before use. Return: 0 or -EPROTO. */
 int rdda_opened_check(const struct rdda_extent *e, const struct rdda_opened *m)
 {
 	u64 slba = le64_to_cpu(m->slba), blocks = le64_to_cpu(m->blocks);
@@ -32,7 +32,7 @@ int rdda_opened_check(const struct rdda_extent *e, const struct rdda_opened *m)
 	return 0;
 }
 
-/* Queues are by drive, not by NSID: a drive that comes back has a new NSID. */
+/* Find the queue of a drive, by its UUID: a drive that comes back has a new NSID. */
 static u8 grant_queue(struct rdda_session *s, const u8 *drive, u32 nsid)
 {
 	unsigned int i;
@@ -67,7 +67,7 @@ struct rdda_grant *rdda_grant_make(struct rdda_extent *e, struct rdda_session *s
 	return g;
 }
 
-/* Sizes that the block layer would warn about are invalid. */
+/* Replace a size that the block layer would warn about by the LBA size. */
 static u32 info_size(u64 bytes, u32 lba_bytes)
 {
 	if (bytes < lba_bytes || bytes > SZ_1G || !is_power_of_2(bytes))
@@ -95,7 +95,10 @@ static void info_fill(struct rdda_extent *e, const struct rdda_opened *m,
 	i->dead_ms = max(s->alive.dead_ms, min(le32_to_cpu(m->dead_ms), OPENED_DEAD_MOST));
 }
 
-/* An older OPEN, without the number that the user waits for, says nothing of that number. */
+/*
+ * Note the attach number in an answer. The answer to an older OPEN, sent without the number awaited
+ * by the user, does not end the user's wait.
+ */
 static void info_note_attach(struct rdda_extent *e, const struct rdda_opened *m,
 			     enum rdda_extent_event ev)
 {
@@ -112,12 +115,14 @@ static void info_note_attach(struct rdda_extent *e, const struct rdda_opened *m,
 		rdda_attach_end(e, 0);
 	else if (m->status == RDDA_OPEN_OLD_ATTACH)
 		rdda_attach_end(e, -ESTALE);
-	/* What passes soon is waited for; not a label that cannot be written. */
+	/*
+	 * The user goes on waiting for a short delay, but not for a label that cannot be written.
+	 */
 	else if (ev != RDDA_EEV_LATER || m->status == RDDA_OPEN_NO_DAEMON)
 		rdda_attach_end(e, -ENOLINK);
 }
 
-/* Under the lock: apply the answer. Return: a grant to be freed. */
+/* Apply an answer to the extent, under the target's lock. Return: a grant to be freed, or NULL. */
 struct rdda_grant *rdda_opened_apply(struct rdda_extent *e, const struct rdda_opened *m,
 				     struct rdda_grant *g)
 {
@@ -139,9 +144,12 @@ struct rdda_grant *rdda_opened_apply(struct rdda_extent *e, const struct rdda_op
 		e->next.pending = e->reports & EXTENT_RENEW;
 		e->next.attempt = 0;
 		e->next.again = true;
-		/* A host that takes it from us later is not fenced in turn. */
+		/*
+		 * If another host takes the extent later, this client must not fence that host in
+		 * turn.
+		 */
 		e->next.preempt = false;
-		kfree(e->kept);		/* the same handle, or one that is gone */
+		kfree(e->kept);		/* its opening is the same as the new one, or is gone */
 		e->kept = NULL;
 		break;
 	case RDDA_EEV_LATER:
@@ -157,8 +165,8 @@ struct rdda_grant *rdda_opened_apply(struct rdda_extent *e, const struct rdda_op
 		break;
 	}
 	rdda_extent_set(e, ev, err);
-	e->next.excused = false;	/* it was for this OPEN: things change until the next one */
-	/* A live extent that must be opened again goes on with what it has. */
+	e->next.excused = false;	/* for this OPEN only: the user's state may change */
+	/* LATER: a live extent goes on under its present grant. */
 	if (ev == RDDA_EEV_LATER)
 		return g;
 	return rdda_grant_swap(e, ev == RDDA_EEV_OPENED ? g : NULL);

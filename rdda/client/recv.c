@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Who takes the completions of a channel's receives, where pollers may: the
- * channel has the CQ to itself then, and walks it
+ * Taking the completions of a channel's receives when submitters may poll. The channel then has the
+ * CQ to itself, and walks the CQ
  *
  *   in the softirq, after an event            \  one walk at a time, so that
  *   in rdda_poll(), in the submitter's task   /  messages are taken in order
  *
- * A walk calls what complete.c has for each, as the core does for the other
- * channels. The CQ is armed at the end of each walk of the softirq. So no poller
- * need come: what none takes, the event's softirq does.
+ * A walk calls the handlers of complete.c, as the RDMA core does for other channels. The softirq
+ * arms the CQ at the end of each walk. So no poller has to come: the softirq of the event takes the
+ * completions left by pollers.
  *
- *   event -> pollers are at it, all I/O in flight is theirs -> left to them, unarmed
- *            no                                             -> softirq
+ *   event -> pollers are at work, all I/O in flight is theirs -> left to them, unarmed
+ *            no                                               -> softirq
  *   left  -> I/O that is not polled begins, or a tick has gone by -> softirq, armed
  */
 #define pr_fmt(fmt) "rdda: " fmt
@@ -28,10 +28,10 @@ static unsigned int poll_queues;
 module_param(poll_queues, uint, 0644);
 MODULE_PARM_DESC(poll_queues, "queues of a disk for I/O that its submitter polls for (0: none)");
 
-/* A poller that has not come for that many ticks has gone. */
+/* A poller is gone after this many ticks without a poll. */
 #define RECV_POLLER_TICKS	2
 
-/* Take what is there, @most of it at most. @ch: its walk is locked, in softirq or without them. */
+/* Take up to @most completions. @ch: its walk is locked, in the softirq or with softirqs off. */
 static int recv_walk(struct rdda_chan *ch, int most)
 {
 	struct ib_wc *wc = ch->walk.wc;
@@ -66,7 +66,7 @@ static int recv_softirq(struct irq_poll *iop, int budget)
 		irq_poll_complete(iop);
 		recv_arm(ch);
 	}
-	/* rdda_recv_stop() waits for this: nothing of ours runs after it. */
+	/* rdda_recv_stop() waits for this unlock: no code of the softirq runs after it. */
 	spin_unlock(&ch->walk.lock);
 	return n;
 }
@@ -78,7 +78,7 @@ static void recv_timer(struct timer_list *timer)
 	irq_poll_sched(&ch->walk.irq);
 }
 
-/* Whether pollers take what there is. A channel that is closed has none. */
+/* True if pollers take the completions. A closed channel has no pollers. */
 static bool recv_polled(const struct rdda_chan *ch)
 {
 	return READ_ONCE(ch->open) && !READ_ONCE(ch->walk.others) &&
@@ -86,8 +86,8 @@ static bool recv_polled(const struct rdda_chan *ch)
 }
 
 /*
- * The CQ has something. Context: may be the NIC's interrupt, or a post within the channel's lock,
- * which is not taken for that.
+ * Event: the CQ has completions. Context: may be the NIC's interrupt, or a post within the
+ * channel's lock, so the handler does not take that lock.
  */
 static void recv_event(struct ib_cq *cq, void *context)
 {
@@ -99,28 +99,28 @@ static void recv_event(struct ib_cq *cq, void *context)
 	}
 	WRITE_ONCE(ch->walk.left, true);
 	mod_timer(&ch->walk.timer, jiffies + 1);
-	smp_mb();	/* pairs with rdda_recv_begin(): one sees what the other wrote */
+	smp_mb();	/* pairs with rdda_recv_begin(): at least one side sees the other's write */
 	if (READ_ONCE(ch->walk.others))
 		irq_poll_sched(&ch->walk.irq);
 }
 
-/* Set up the walks of a new channel, in either way: rdda_recv_start() says which it is. */
+/* Set up the walks of a new channel, polled by the core or not: walk.own says which. */
 void rdda_recv_init(struct rdda_chan *ch)
 {
 	spin_lock_init(&ch->walk.lock);
 	timer_setup(&ch->walk.timer, recv_timer, 0);
 	ch->walk.own = READ_ONCE(poll_queues);
-	ch->walk.last = jiffies - RECV_POLLER_TICKS;	/* none yet */
+	ch->walk.last = jiffies - RECV_POLLER_TICKS;	/* no poll yet */
 	irq_poll_init(&ch->walk.irq, RDDA_LOCAL_BUDGET, recv_softirq);
 }
 
-/* The handler of the receives' CQ; NULL: the core polls it. */
+/* Event handler for the receives' CQ; NULL: the core polls the CQ. */
 ib_comp_handler rdda_recv_handler(const struct rdda_chan *ch)
 {
 	return ch->walk.own ? recv_event : NULL;
 }
 
-/* The CQ is there. */
+/* Begin to take completions: the CQ was created. */
 void rdda_recv_start(struct rdda_chan *ch)
 {
 	if (ch->walk.own)
@@ -128,20 +128,21 @@ void rdda_recv_start(struct rdda_chan *ch)
 }
 
 /*
- * No walk runs after this. @ch: its queue pair is drained, or it has none, and no extent has a
- * grant of it. Sleeps. The timer may still run, and be set no more when the CQ is destroyed.
+ * Stop the walks: none runs afterwards. @ch: its queue pair is drained, or it has none, and no
+ * extent has a grant of the session. Sleeps. The timer may still run; its owner deletes it after
+ * the CQ is destroyed.
  */
 void rdda_recv_stop(struct rdda_chan *ch)
 {
 	if (!ch->walk.own || !ch->q.qp)
 		return;
 	irq_poll_disable(&ch->walk.irq);
-	/* Its last lines may be running. */
+	/* The softirq's last lines may be running. */
 	spin_lock_bh(&ch->walk.lock);
 	spin_unlock_bh(&ch->walk.lock);
 }
 
-/* I/O of a channel begins. @ch: locked. */
+/* Count I/O that begins on a channel. @ch: locked. */
 void rdda_recv_begin(struct rdda_chan *ch, const struct rdda_io *io)
 {
 	if (likely(!ch->walk.own) || io->flags & RDDA_IO_POLLED)
@@ -153,8 +154,8 @@ void rdda_recv_begin(struct rdda_chan *ch, const struct rdda_io *io)
 }
 
 /*
- * Large reads end with their send completion, and writes that were answered early. The CQ of those
- * is armed while one is waited for. @ch: its walk is locked.
+ * Take send completions: large reads end with them, and so do writes that were answered early. The
+ * CQ of the send queue is armed while a send completion is waited for. @ch: its walk is locked.
  */
 static int recv_sends(struct rdda_chan *ch)
 {
@@ -180,7 +181,7 @@ static int recv_poll(struct rdda_chan *ch)
 	unsigned long now = jiffies;
 	int n;
 
-	/* Without commands in flight there is nothing to be waited for. */
+	/* Without commands in flight no completion can come. */
 	if (!ch->walk.own || READ_ONCE(ch->slot.nfree) == ch->slot.nr)
 		return 0;
 	if (READ_ONCE(ch->walk.last) != now)
@@ -193,13 +194,13 @@ static int recv_poll(struct rdda_chan *ch)
 	return n;
 }
 
-/* Queues for polled I/O; see rdda.h. */
+/* Number of queues for polled I/O; see rdda.h. */
 unsigned int rdda_poll_queues(void)
 {
 	return READ_ONCE(poll_queues);
 }
 
-/* Take what has come; see rdda.h. The RCU section keeps the channel until we are out. */
+/* Take completions of a queue's channel; see rdda.h. The RCU section keeps the channel. */
 int rdda_poll(struct rdda_extent *e, unsigned int queue)
 {
 	const struct rdda_grant *g;

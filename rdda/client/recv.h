@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Completions of a channel's receives, where they may be polled for. */
+/* Completions of a channel's receives, if submitters may poll. */
 #ifndef RDDA_CLIENT_RECV_H
 #define RDDA_CLIENT_RECV_H
 
@@ -12,7 +12,7 @@ void rdda_recv_start(struct rdda_chan *ch);
 void rdda_recv_stop(struct rdda_chan *ch);
 void rdda_recv_begin(struct rdda_chan *ch, const struct rdda_io *io);
 
-/* I/O of a channel has ended. @ch: locked. */
+/* Count I/O that has ended on a channel. @ch: locked. */
 static inline void rdda_recv_end(struct rdda_chan *ch, const struct rdda_io *io)
 {
 	if (likely(!ch->walk.own) || io->flags & RDDA_IO_POLLED)

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Send completions: the send queue has its own CQ, which is armed only while
- * something waits for one.
+ * Send completions. The send queue has its own CQ, armed only while something waits for a send
+ * completion.
  *
  *   a lone write   SEND acknowledged: no event -> answer: the receive CQ's event;
  *                  its handler polls here first, and finds the SEND complete
  *   READs, gathered commands, an answer that came before the acknowledgment
  *                  the CQ is armed -> event -> rdda_sq_poll()
  *
- * So a request costs one interrupt, not two. A broken queue pair is reported by
- * its receives, which are flushed, and their CQ is armed, or read within a tick (recv.c).
+ * So a request costs one interrupt, not two. The receives report a broken queue pair: they are
+ * flushed, and their CQ is armed, or read within a tick (recv.c).
  *
- * Handlers run in rdda_sq_poll() alone, with the channel's lock held.
+ * Handlers run only in rdda_sq_poll(), with the channel's lock held.
  */
 #define pr_fmt(fmt) "rdda: " fmt
 
@@ -20,7 +20,7 @@
 #include "rdda/client/session.h"
 #include "rdda/client/sq.h"
 
-/* What has outlived its answer, and waits for this one. */
+/* End answered commands that waited only for the send completion of their WRITEs. */
 static void sq_wait_run(struct rdda_chan *ch)
 {
 	struct rdda_cmd_slot *slot, *next;
@@ -54,7 +54,7 @@ void rdda_batch_sent(struct ib_cq *cq, struct ib_wc *wc)
 	rdda_batch_back(ch, idx);
 }
 
-/* Send completion of a request that is signalled only to keep count. */
+/* Send completion of a request that was signalled only to keep count of the send queue. */
 void rdda_mark_sent(struct ib_cq *cq, struct ib_wc *wc)
 {
 	sq_done(cq->cq_context, wc);
@@ -73,7 +73,7 @@ void rdda_control_sent(struct ib_cq *cq, struct ib_wc *wc)
 }
 
 /*
- * Send completion of a command's READs. Only now is the arena block free: a WRITE may pass an
+ * Send completion of a command's READs. Only now may the arena block be freed: a WRITE may pass an
  * earlier READ.
  */
 void rdda_read_done(struct ib_cq *cq, struct ib_wc *wc)
@@ -88,8 +88,8 @@ void rdda_read_done(struct ib_cq *cq, struct ib_wc *wc)
 }
 
 /*
- * Take the send completions that are there. @ch: locked. @ended: gets the I/O that only waited for
- * them. The caller runs the channel afterwards, for what was set free.
+ * Take the present send completions. @ch: locked. @ended: gets I/O that only waited for them. The
+ * caller runs the channel afterwards, as completions free room.
  */
 void rdda_sq_poll(struct rdda_chan *ch, struct list_head *ended)
 {
@@ -101,14 +101,14 @@ void rdda_sq_poll(struct rdda_chan *ch, struct list_head *ended)
 		n = ib_poll_cq(ch->q.send_cq, ARRAY_SIZE(ch->poll.wc), ch->poll.wc);
 		for (i = 0; i < n; i++)
 			ch->poll.wc[i].wr_cqe->done(ch->q.send_cq, &ch->poll.wc[i]);
-		/* fewer than there is room for: it is empty */
+		/* fewer completions than asked for: the CQ is empty */
 	} while (n == ARRAY_SIZE(ch->poll.wc));
 	ch->poll.ended = NULL;
 }
 
 /*
- * The same where I/O must not be ended, nor the channel run. Return: there is
- * something for the softirq to do about it; @pending: sending commands counts.
+ * As rdda_sq_poll(), where I/O must not be ended, nor the channel run. Return: true if that leaves
+ * work for the softirq; @pending: sending pending commands counts as work.
  */
 static bool sq_poll_later(struct rdda_chan *ch, bool pending)
 {
@@ -122,7 +122,7 @@ static bool sq_poll_later(struct rdda_chan *ch, bool pending)
 
 /*
  * Handle send completions now, without an event. @ch: locked by the submitter. I/O is not ended in
- * here: that would submit more, and so on. The caller sends what it can.
+ * here, as its end could submit more I/O, and so on. The caller sends as many commands as it can.
  */
 void rdda_sq_check(struct rdda_chan *ch)
 {
@@ -131,8 +131,8 @@ void rdda_sq_check(struct rdda_chan *ch)
 }
 
 /*
- * Whether a send completion is waited for. Of control messages always: there are few.
- * Setting a channel up or tearing it down waits for what it posts, too.
+ * True if something waits for a send completion. A control message always does, as there are few;
+ * setting up or tearing down a channel waits for its posts, too.
  */
 static bool sq_wanted(const struct rdda_chan *ch)
 {
@@ -143,8 +143,8 @@ static bool sq_wanted(const struct rdda_chan *ch)
 }
 
 /*
- * Arm the CQ for an event, if a send completion is waited for. @ch: locked. To be called wherever
- * that may have begun.
+ * Arm the CQ for an event, if something waits for a send completion. @ch: locked. Call it wherever
+ * such a wait may begin.
  */
 void rdda_sq_arm(struct rdda_chan *ch)
 {
@@ -156,7 +156,7 @@ void rdda_sq_arm(struct rdda_chan *ch)
 		irq_poll_sched(&ch->poll.irq);
 }
 
-/* The CQ of send completions has something. Context: may be the NIC's interrupt. */
+/* Event: the CQ has send completions. Context: may be the NIC's interrupt. */
 void rdda_sq_event(struct ib_cq *cq, void *context)
 {
 	struct rdda_chan *ch = context;
@@ -165,10 +165,10 @@ void rdda_sq_event(struct ib_cq *cq, void *context)
 }
 
 /*
- * The event's second half. @budget is unused: all that is there is taken at once, the send queue
- * bounds it. The channel counts as armed until the end, when it is armed again if need be. Events
- * that come before irq_poll_complete() are lost, so the CQ is polled for their completions after
- * it.
+ * The event's second half. @budget is unused: all completions are taken at once, and the size of
+ * the send queue bounds them. The channel counts as armed until the end, when it is armed again if
+ * necessary. Events before irq_poll_complete() are lost, so the CQ is polled for their completions
+ * afterwards.
  */
 int rdda_sq_softirq(struct irq_poll *iop, int budget)
 {
@@ -184,7 +184,7 @@ int rdda_sq_softirq(struct irq_poll *iop, int budget)
 	spin_unlock_irqrestore(&ch->lock, flags);
 	rdda_ios_end(&ended);
 
-	/* rdda_sq_stop() waits for this lock: nothing of ours runs after it. */
+	/* rdda_sq_stop() waits for this lock: no code of the softirq runs after the unlock. */
 	spin_lock_irqsave(&ch->lock, flags);
 	irq_poll_complete(iop);
 	if (sq_poll_later(ch, true) || ch->poll.again)
@@ -195,13 +195,16 @@ int rdda_sq_softirq(struct irq_poll *iop, int budget)
 	return 0;
 }
 
-/* No handler runs after this. @ch: its queue pair is drained, or it has none. Sleeps. */
+/*
+ * Stop the softirq: no handler runs afterwards. @ch: its queue pair is drained, or it has none.
+ * Sleeps.
+ */
 void rdda_sq_stop(struct rdda_chan *ch)
 {
 	if (!ch->q.qp)
 		return;
 	irq_poll_disable(&ch->poll.irq);
-	/* Its last lines may be running. The CQ is not armed after this. */
+	/* The softirq's last lines may be running. The CQ is not armed after this. */
 	spin_lock_irq(&ch->lock);
 	ch->poll.armed = true;
 	spin_unlock_irq(&ch->lock);

@@ -18,8 +18,8 @@ int rdda_sq_softirq(struct irq_poll *iop, int budget);
 void rdda_sq_stop(struct rdda_chan *ch);
 
 /*
- * Let the softirq run the channel, and end what is finished. @ch: with a queue pair, locked. The
- * softirq may be running already, and past that: its end checks @again.
+ * Let the softirq run the channel and end finished I/O. @ch: with a queue pair, locked. If the
+ * softirq is running and already past that work, its end sees @again and schedules another run.
  */
 static inline void rdda_sq_later(struct rdda_chan *ch)
 {
@@ -28,7 +28,7 @@ static inline void rdda_sq_later(struct rdda_chan *ch)
 	irq_poll_sched(&ch->poll.irq);
 }
 
-/* As rdda_sq_poll(), when something may be there; @ch is locked. */
+/* As rdda_sq_poll(), if a signalled request has not completed. @ch: locked. */
 static inline void rdda_sq_scan(struct rdda_chan *ch, struct list_head *ended)
 {
 	if (ch->sq.sig_posted != ch->sq.sig_done)

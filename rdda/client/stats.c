@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* What a target's users can read: state, reasons, counts of messages. */
+/* State and counts of a target, for its users. */
 #define pr_fmt(fmt) "rdda: " fmt
 
 #include "rdda/client/channel.h"
 #include "rdda/client/session.h"
 #include "rdda/client/target.h"
 
-/* Add counts to others, which the caller keeps from changing. */
+/* Add counts to a sum. The caller keeps both from changing. */
 void rdda_counts_sum(struct rdda_counts *to, const struct rdda_counts *from)
 {
 	to->sends += from->sends;
@@ -18,7 +18,7 @@ void rdda_counts_sum(struct rdda_counts *to, const struct rdda_counts *from)
 	to->inlines += from->inlines;
 }
 
-/* Sum a session's channels up. */
+/* Add the counts of a session's channels to a sum. */
 void rdda_counts_add(struct rdda_counts *to, struct rdda_session *s)
 {
 	unsigned long flags;
@@ -67,7 +67,7 @@ void rdda_target_info(struct rdda_target *t, struct rdda_target_info *info)
 	info->inlines = c.inlines;
 }
 
-/* See rdda.h. */
+/* Queues that a user of the target should have; see rdda.h. */
 unsigned int rdda_target_queues(struct rdda_target *t)
 {
 	struct rdda_session *s = rdda_session_get(t);

@@ -5,7 +5,7 @@
 
 #include "rdda/client/channel.h"
 
-#define RDDA_LOCAL_BUDGET	256	/* of its softirq, as the core has it */
+#define RDDA_LOCAL_BUDGET	256	/* budget of a softirq, the same as the RDMA core's */
 void rdda_batch_sent(struct ib_cq *cq, struct ib_wc *wc);
 void rdda_mark_sent(struct ib_cq *cq, struct ib_wc *wc);
 void rdda_control_sent(struct ib_cq *cq, struct ib_wc *wc);

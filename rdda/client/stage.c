@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Staged payloads: the arena blocks of a write are kept, with what is in them,
- * so that a second write of the same bytes, or of some of them, sends only commands.
+ * Staged payloads: the arena blocks of a write are kept with their data, so that a second write of
+ * the same bytes, or of some of them, sends only commands.
  *
  *   WRITE with RDDA_IO_STAGE -> io->stage -> WRITE with io->stage -> ... -> put
  *
- *   header  |       cHHHH|             a page by itself, free when the command has ended
+ *   header  |       cHHHH|             a separate page, free when the command has ended
  *   payload |PPPPPPPPPPPPPPPPPPPP|     kept
  *
- * One with room may grow: the next write's payload goes behind it (io->behind), in the same block,
- * and one command sends them all. Each of these I/Os has a reference to the whole.
+ * A stage with room may grow: the next write's payload goes behind the present one (io->behind), in
+ * the same block, and one command sends all of them. Each of these I/Os holds a reference to the
+ * whole stage.
  *
- *   stage   |AAAA|BBBB|CCCC|c...|....|      room for pages, whole ones each
+ *   stage   |AAAA|BBBB|CCCC|c...|....|      room for payloads of whole pages
  *
- * To go in one message with them, the command lies before a header that is right before its payload
- * (c); else behind the payload in that room: nothing is put there before it has ended.
+ * To go in one message with header and payload, the command (c) lies before a header that is right
+ * before its payload; otherwise the command lies behind the payload, in the room of the stage, and
+ * no payload is placed there before the command has ended.
  *
- * They may hold three quarters of a channel's arena at most: a write that finds no room
- * is an ordinary one, with io->stage left NULL. And a stage is a cache. What no command names
- * is dropped, the oldest first, where other I/O would have to wait for arena; its use ends with
- * -ESTALE then. I/O that waits for its turn does not hold the memory of its stage: what it waits
- * for may wait for that.
+ * Stages may hold three quarters of a channel's arena: a write that finds no room is an ordinary
+ * write, with io->stage left NULL. And a stage is a cache. If other I/O would have to wait for
+ * arena, the oldest stage that no command names is dropped; a later use of a dropped stage ends
+ * with -ESTALE. I/O that waits for its turn does not hold the memory of its stage: otherwise two
+ * I/Os could wait for each other's memory.
  */
 #define pr_fmt(fmt) "rdda: " fmt
 #include <linux/slab.h>
@@ -36,7 +38,7 @@
 
 #define STAGE_NOWHERE	(~0U)	/* rdda_io.stage_at */
 
-/* Channel set-up; sleeps. */
+/* Set up the stages of a channel. Sleeps. Return: 0 or -ENOMEM. */
 int rdda_stage_setup(struct rdda_chan *ch)
 {
 	unsigned int i;
@@ -51,7 +53,7 @@ int rdda_stage_setup(struct rdda_chan *ch)
 	return 0;
 }
 
-/* Pages that an I/O's commands take from the arena, at most. */
+/* Arena pages for @len bytes of commands' payload, at most. */
 static u32 stage_pages(struct rdda_chan *ch, u32 len)
 {
 	u32 most = RDDA_PAGE << ch->arena.max_order, n = len / most;
@@ -65,7 +67,7 @@ static bool stage_fits(struct rdda_chan *ch, u32 pages)
 	return ch->stage.pages + pages <= ch->arena.buddy.pages / 4 * 3;
 }
 
-/* Whether @bytes are kept behind those of io->behind. */
+/* Try to place @bytes behind the payload of io->behind. Return: true if there is room. */
 static bool stage_append(struct rdda_chan *ch, struct rdda_io *io, u32 bytes)
 {
 	struct rdda_stage *st = io->behind;
@@ -80,7 +82,10 @@ static bool stage_append(struct rdda_chan *ch, struct rdda_io *io, u32 bytes)
 	return true;
 }
 
-/* What a stage is to have room for: a block of whole pages, for one command each. */
+/*
+ * Bytes of room for a new stage: one block, for payloads of whole pages with one command each. 0:
+ * none.
+ */
 static u32 stage_room(struct rdda_chan *ch, const struct rdda_io *io, u32 bytes)
 {
 	u32 room = min(io->stage_room, RDDA_PAGE << ch->arena.max_order);
@@ -91,8 +96,8 @@ static u32 stage_room(struct rdda_chan *ch, const struct rdda_io *io, u32 bytes)
 }
 
 /*
- * Try to have a write's payload kept. @ch: channel, locked. @io: about to be issued. @most: what a
- * command carries.
+ * Try to have a write's payload kept. @ch: channel, locked. @io: about to be issued. @most: largest
+ * payload of a command.
  */
 void rdda_stage_begin(struct rdda_chan *ch, struct rdda_io *io, u32 most)
 {
@@ -131,7 +136,10 @@ void rdda_stage_begin(struct rdda_chan *ch, struct rdda_io *io, u32 most)
 	rdda_io_priv(io)->staging = st;
 }
 
-/* It is not kept behind another one, nor at all. @slot: its command; the channel is locked. */
+/*
+ * Keep the payload neither behind another one nor separately: an ordinary write. @slot: its
+ * command; the channel is locked. Return: -ENOENT.
+ */
 static int stage_alone(struct rdda_cmd_slot *slot, struct rdda_io *io)
 {
 	io->behind = NULL;
@@ -141,16 +149,19 @@ static int stage_alone(struct rdda_cmd_slot *slot, struct rdda_io *io)
 	return -ENOENT;
 }
 
-/* Whether the room that is left behind a payload holds its command. Of the first one it does. */
+/*
+ * True if the room left behind an appended payload holds a command. The first payload always has
+ * that room.
+ */
 static bool stage_tail(const struct rdda_stage *st, const struct rdda_io *io)
 {
 	return st->room - io->stage_at - (io->len - io->stage_offset) >= sizeof(struct rdda_cmd);
 }
 
 /*
- * Whether the command goes in one message with its payload, behind it. @slot: with a tail; its
- * channel is locked. Not behind that of another where a third has come meanwhile, or may be sent
- * first: its payload has the same place.
+ * True if the command may go in one message with its payload, behind the payload. @slot: has a
+ * tail; its channel is locked. False if another write's payload was placed behind this one
+ * meanwhile: the command would lie in the same place.
  */
 bool rdda_stage_inline(const struct rdda_cmd_slot *slot)
 {
@@ -165,16 +176,19 @@ bool rdda_stage_inline(const struct rdda_cmd_slot *slot)
 	return true;
 }
 
-/* Bytes of the block that a command has whose payload is @bytes and may be kept with room. */
+/*
+ * Bytes of a command's arena block. @bytes: of the payload; a payload that may be kept gets the
+ * stage's room.
+ */
 u32 rdda_stage_block(const struct rdda_cmd_slot *slot, const struct rdda_io_priv *p, u32 bytes)
 {
 	return slot->head && slot->has_arena && p->staging ? max(bytes, p->staging->room) : bytes;
 }
 
 /*
- * Memory for a command whose payload is to be kept: behind that of another, or with room. @slot: of
- * a write with a head; its channel is locked; has a tail if it may. Return: 0; -ENOENT: neither;
- * -ENOMEM.
+ * Get memory for a command whose payload is to be kept: behind another payload, or with room for
+ * more. @slot: of a write with a header; has a tail if possible; its channel is locked. Return: 0;
+ * -ENOENT: neither is possible; -ENOMEM.
  */
 int rdda_stage_memory(struct rdda_cmd_slot *slot, struct rdda_io *io, u32 bytes)
 {
@@ -186,7 +200,7 @@ int rdda_stage_memory(struct rdda_cmd_slot *slot, struct rdda_io *io, u32 bytes)
 	if (io->behind && (!st->kept || bytes != io->len))
 		return stage_alone(slot, io);
 	if (!io->behind) {
-		/* its command may be one of several, of less */
+		/* keep room only if one command carries the write, and such a block is free */
 		if (bytes == io->len && !rdda_arena_alloc_headed(ch, slot, st->room))
 			return 0;
 		ch->stage.pages -= st->pages - stage_pages(ch, st->bytes);
@@ -203,8 +217,8 @@ int rdda_stage_memory(struct rdda_cmd_slot *slot, struct rdda_io *io, u32 bytes)
 }
 
 /*
- * Whether a staged payload keeps this command's arena block. @slot: command that succeeded; its
- * channel is locked.
+ * Try to keep a command's arena block in a stage. @slot: command that succeeded; its channel is
+ * locked. Return: true if the stage has the block now; false: the caller frees the block.
  */
 bool rdda_stage_keep(struct rdda_cmd_slot *slot)
 {
@@ -218,7 +232,7 @@ bool rdda_stage_keep(struct rdda_cmd_slot *slot)
 	return true;
 }
 
-/* Nothing is to be sent from it, and nothing names it. Channel locked. */
+/* Drop the memory of a stage that no command names. Channel locked. */
 static void stage_forget(struct rdda_stage *st)
 {
 	struct rdda_chan *ch = st->ch;
@@ -238,14 +252,14 @@ static void stage_forget(struct rdda_stage *st)
 	st->kept = false;
 }
 
-/* I/O that waits for arena pages may have them now. Channel locked. */
+/* Let I/O that waits for arena pages try again. Channel locked. */
 static void stage_wake(struct rdda_chan *ch)
 {
 	if (ch->open && !list_empty(&ch->queues.turns))
 		rdda_sq_later(ch);
 }
 
-/* It has its memory, and no command names that. Channel locked. */
+/* Add a kept stage, named by no command, to the idle ones. Channel locked. */
 static void stage_idle(struct rdda_stage *st)
 {
 	list_add_tail(&st->node, &st->ch->stage.idle);
@@ -253,7 +267,7 @@ static void stage_idle(struct rdda_stage *st)
 	stage_wake(st->ch);
 }
 
-/* No user knows it, and no command names it. Channel locked. */
+/* End a stage without users and commands. Channel locked. */
 static void stage_end(struct rdda_stage *st)
 {
 	struct rdda_chan *ch = st->ch;
@@ -263,20 +277,23 @@ static void stage_end(struct rdda_stage *st)
 	stage_wake(ch);
 }
 
-/* Channel locked. Return: its session, for the caller to put unlocked, or NULL. */
+/*
+ * Drop a reference. Channel locked. Return: the session, for the caller to put after the unlock, or
+ * NULL.
+ */
 static struct rdda_session *stage_unref(struct rdda_stage *st)
 {
 	if (--st->refs)
 		return NULL;
-	/* commands that are in flight have a channel that lives */
+	/* commands in flight need no session reference: their channel lives until they end */
 	if (!st->users)
 		stage_end(st);
 	return st->s;
 }
 
 /*
- * Drop the oldest that no command names. @ch: locked; its arena has no room. Return: whether
- * there was one.
+ * Drop the oldest stage that no command names. @ch: locked; its arena has no room. Return: false
+ * when there was none.
  */
 bool rdda_stage_drop(struct rdda_chan *ch)
 {
@@ -289,7 +306,7 @@ bool rdda_stage_drop(struct rdda_chan *ch)
 	return st;
 }
 
-/* Whether a test wants this one dropped. */
+/* Fault point: true if a test wants this stage dropped. */
 static bool stage_fails(struct rdda_chan *ch)
 {
 #ifdef MESH_FAULTS
@@ -300,8 +317,9 @@ static bool stage_fails(struct rdda_chan *ch)
 }
 
 /*
- * An I/O is to send a staged payload. @ch: the stage's channel, locked. @io: with a stage of this
- * session. Return: 0; -ESTALE where that was dropped; -EINVAL when it is no write of a part of it.
+ * Begin the use of a staged payload by an I/O. @ch: the stage's channel, locked. @io: has a stage
+ * of this session. Return: 0; -ESTALE if the stage was dropped; -EINVAL if the I/O does not write a
+ * part of the payload.
  */
 int rdda_stage_use(struct rdda_chan *ch, struct rdda_io *io)
 {
@@ -320,8 +338,8 @@ int rdda_stage_use(struct rdda_chan *ch, struct rdda_io *io)
 }
 
 /*
- * What the next command of an I/O sends of its stage. @off: set to where that begins in the arena.
- * Return: its bytes, 0 where the stage was dropped.
+ * Find the part of its stage that an I/O's next command sends. @off: set to the arena offset of the
+ * part. Return: bytes of the part, 0 if the stage was dropped.
  */
 u32 rdda_stage_part(const struct rdda_io *io, u32 *off)
 {
@@ -337,7 +355,7 @@ u32 rdda_stage_part(const struct rdda_io *io, u32 *off)
 	return min(st->len[i] - at, io->len - io->issued);
 }
 
-/* A command names a staged payload. @slot: its channel is locked. */
+/* Note that a command names a staged payload. @slot: its channel is locked. */
 void rdda_stage_take(struct rdda_cmd_slot *slot, struct rdda_stage *st)
 {
 	lockdep_assert_held(&slot->ch->lock);
@@ -348,7 +366,10 @@ void rdda_stage_take(struct rdda_cmd_slot *slot, struct rdda_stage *st)
 	st->ch->stage.idle_pages -= st->pages;
 }
 
-/* An I/O whose payload is to be kept has ended well. Return: whether it is; channel locked. */
+/*
+ * Keep the payload of an I/O that ended well. Return: true if the stage now holds the payload;
+ * channel locked.
+ */
 static bool stage_kept(struct rdda_stage *st, struct rdda_io *io)
 {
 	if (io->stage_at == STAGE_NOWHERE)
@@ -359,7 +380,7 @@ static bool stage_kept(struct rdda_stage *st, struct rdda_io *io)
 		stage_idle(st);
 		return true;
 	}
-	/* what is before it has not failed; and all is still there */
+	/* the payload before has not failed, and the stage was not dropped */
 	if (!st->kept || st->bytes != io->stage_at)
 		return false;
 	st->bytes += io->len - io->stage_offset;
@@ -367,7 +388,7 @@ static bool stage_kept(struct rdda_stage *st, struct rdda_io *io)
 	return true;
 }
 
-/* A command that names a staged payload has ended. @slot: its channel is locked. */
+/* Note the end of a command that names a staged payload. @slot: its channel is locked. */
 void rdda_stage_release(struct rdda_cmd_slot *slot)
 {
 	struct rdda_stage *st = slot->stage;
@@ -384,7 +405,10 @@ void rdda_stage_release(struct rdda_cmd_slot *slot)
 		stage_end(st);
 }
 
-/* An I/O that keeps or sends a staged payload has ended. @io: any; its channel is not locked. */
+/*
+ * End an I/O's use of a stage, for keeping or sending a payload. @io: any; its channel is not
+ * locked.
+ */
 void rdda_stage_finish(struct rdda_io *io)
 {
 	struct rdda_io_priv *p = rdda_io_priv(io);
@@ -405,7 +429,7 @@ void rdda_stage_finish(struct rdda_io *io)
 		rdda_session_put(s);
 }
 
-/* See rdda.h. @st: as io->stage gave it. */
+/* Take one more reference to a stage; see rdda.h. @st: as io->stage gave it. */
 void rdda_stage_get(struct rdda_stage *st)
 {
 	unsigned long flags;
@@ -415,7 +439,7 @@ void rdda_stage_get(struct rdda_stage *st)
 	spin_unlock_irqrestore(&st->ch->lock, flags);
 }
 
-/* Give a staged payload's memory back; see rdda.h. @st: as io->stage gave it, or NULL. */
+/* Put a reference to a stage; see rdda.h. @st: as io->stage gave it, or NULL. */
 void rdda_stage_put(struct rdda_stage *st)
 {
 	struct rdda_session *s;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Payloads that stay in the arena, to be sent again. */
+/* Staged payloads: kept in the arena, to be sent again. */
 #ifndef RDDA_CLIENT_STAGE_H
 #define RDDA_CLIENT_STAGE_H
 
@@ -15,22 +15,22 @@ struct rdda_cmd_slot;
 #define RDDA_STAGES		256	/* staged payloads per channel */
 #define RDDA_STAGE_CMDS		8
 
-/* A payload that stays in the arena; under its channel's lock. */
+/* A payload kept in the arena; under its channel's lock. */
 struct rdda_stage {
 	struct list_head node;		/* in stage.free or stage.idle of its channel */
-	struct rdda_session *s;		/* holds a reference, while it has @refs */
-	struct rdda_chan *ch;		/* whose arena part it is in */
-	u32	off[RDDA_STAGE_CMDS];	/* arena blocks, one for each command that wrote it */
-	u32	len[RDDA_STAGE_CMDS];	/* their payload */
-	unsigned int nr;		/* how many */
-	u32	bytes;			/* all of it */
-	u32	room;			/* of its one block, for more behind it; or 0 */
-	u32	tail;			/* bytes of @room that are taken, some by I/O in flight */
-	u32	pages;			/* of the arena that are counted for it */
-	u32	refs;			/* who was given it, and I/O that is to send it */
-	u32	users;			/* commands that name it: its memory stays */
-	bool	kept;			/* it has its memory */
-	const struct rdda_cmd_slot *cmd; /* whose command lies at @tail, or may; or NULL */
+	struct rdda_session *s;		/* a counted reference, until @refs is 0 */
+	struct rdda_chan *ch;		/* channel whose arena part holds the payload */
+	u32	off[RDDA_STAGE_CMDS];	/* arena blocks, one for each command of the write */
+	u32	len[RDDA_STAGE_CMDS];	/* payload bytes in each block */
+	unsigned int nr;		/* number of blocks */
+	u32	bytes;			/* bytes of the whole payload */
+	u32	room;			/* bytes of the one block, if more may follow; or 0 */
+	u32	tail;			/* bytes of @room in use, also by I/O in flight */
+	u32	pages;			/* arena pages counted for the stage */
+	u32	refs;			/* owners of a reference, and I/O about to send it */
+	u32	users;			/* commands that name the stage: the memory stays */
+	bool	kept;			/* the stage has its memory; false: dropped */
+	const struct rdda_cmd_slot *cmd; /* slot with its command at @tail, or NULL */
 };
 
 int rdda_stage_setup(struct rdda_chan *ch);

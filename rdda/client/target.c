@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Targets: keeping a session with each.
+ * Targets: a session is kept up with each.
  *
  *   target_work()   runs when something is due: connect, open extents, end a
- *                   dead session, stop. It is the only one that changes states.
+ *                   dead session, stop. No other function changes a target's state.
  */
 #define pr_fmt(fmt) "rdda: " fmt
 #include <linux/random.h>
@@ -16,10 +16,10 @@
 #include "rdda/client/target.h"
 #include "rdda/wire.h"
 
-#define PORT_LOOK_MS	100	/* at one that is down */
-#define RENEW_LEAST_MS	5000	/* a session lasts at least */
-#define RENEW_LOOK_MS	500	/* at one that is to be renewed and cannot be yet */
-#define PORT_WAIT_MS	1000	/* most between two logins then: it may be back at any time */
+#define PORT_LOOK_MS	100	/* poll interval for a port that is down */
+#define RENEW_LEAST_MS	5000	/* a session lasts at least this long before a renewal */
+#define RENEW_LOOK_MS	500	/* poll interval for a renewal that must wait */
+#define PORT_WAIT_MS	1000	/* longest pause between logins while connections wait for a port */
 
 static void target_set(struct rdda_target *t, enum rdda_target_event ev, int err,
 		       const char *reason)
@@ -51,8 +51,8 @@ static void target_backoff(struct rdda_target *t)
 }
 
 /*
- * Let go of the connections of sessions that ended, when their port allows it.
- * Nothing else waits for that: the target may be reached by another port by now.
+ * Release the connections of sessions that ended, if their port allows that. Nothing else waits for
+ * the release: the target may be reached by another port by now.
  */
 static void target_leave(struct rdda_target *t, bool force)
 {
@@ -62,7 +62,10 @@ static void target_leave(struct rdda_target *t, bool force)
 		rdda_session_leave(s, force);
 }
 
-/* Whether the teardown of a session is over: under its lock, as its last lines may be running. */
+/*
+ * True if the teardown of a session is over. The check takes the lock under which @torn is
+ * completed, as the last lines of the teardown may be running.
+ */
 static bool target_torn(struct rdda_target *t, struct rdda_session *s)
 {
 	bool torn;
@@ -73,7 +76,7 @@ static bool target_torn(struct rdda_target *t, struct rdda_session *s)
 	return torn;
 }
 
-/* Sessions whose queue pairs are destroyed have their connections left. */
+/* Collect sessions whose queue pairs are destroyed: only their connections are left. */
 static void target_reap(struct rdda_target *t)
 {
 	struct rdda_session *s, *next;
@@ -83,7 +86,7 @@ static void target_reap(struct rdda_target *t)
 			continue;
 		list_move_tail(&s->end_node, &t->leaving);
 		t->nr_ended--;
-		/* The one that came up meanwhile has pages of its own. */
+		/* A session that came up meanwhile has its own pages. */
 		if (t->session)
 			rdda_pages_free(&t->pages);
 	}
@@ -116,12 +119,12 @@ static void target_connect(struct rdda_target *t)
 		if (t->err != err)
 			pr_warn_ratelimited("%pISpc: %s (%d)\n", &t->addr, reason, err);
 		/*
-		 * The number of a queue pair was used again before the target knew of the
-		 * end of the one before. It does now, and is there: the next login is soon.
+		 * The number of a queue pair was used again before the target knew of the earlier
+		 * one's end. The target knows now, and is up: log in again soon.
 		 */
 		if (err == -ECONNRESET)
 			t->attempt = 0;
-		/* Nothing was sent: to try again soon costs no host anything. */
+		/* Nothing was sent: an early retry costs no host anything. */
 		if (err == -ENETDOWN)
 			t->next_try = jiffies + msecs_to_jiffies(PORT_LOOK_MS);
 		else
@@ -146,8 +149,8 @@ static void target_connect(struct rdda_target *t)
 }
 
 /*
- * Whether the session is to be replaced now by one of another size. Not one that has not lasted:
- * a target that is wrong about it would have a client do nothing else.
+ * True if the session is to be replaced now by one of another size. A session must have lasted a
+ * while: otherwise a target that misjudges shares would keep the client busy with logins.
  */
 static bool target_renews(struct rdda_target *t)
 {
@@ -158,7 +161,7 @@ static bool target_renews(struct rdda_target *t)
 	       time_after(jiffies, t->up_at + msecs_to_jiffies(ms)) && !rdda_extents_opening(t);
 }
 
-/* @renew: it is given up for another one. */
+/* End the session, for whatever reason. @renew: log in again at once, for another share. */
 static void target_lost(struct rdda_target *t, bool renew)
 {
 	struct rdda_session *s = t->session;
@@ -180,7 +183,7 @@ static void target_lost(struct rdda_target *t, bool renew)
 	/* A login alone proves nothing: only a session that lasted resets the backoff. */
 	if (time_after(jiffies, t->up_at + msecs_to_jiffies(s->alive.dead_ms))) {
 		t->attempt = 0;
-		/* More may be to be had by now; one login finds out. */
+		/* More channels may be available by now: try twice as many. */
 		t->channels_most *= 2;
 	}
 	kref_get(&s->ref);
@@ -213,7 +216,7 @@ static void target_work(struct work_struct *work)
 	target_reap(t);
 	target_leave(t, READ_ONCE(t->stop));
 	if (READ_ONCE(t->stop)) {
-		if (list_empty(&t->ended))	/* else the teardown kicks us */
+		if (list_empty(&t->ended))	/* else the teardown kicks the work item */
 			complete(&t->stopped);
 		goto out;
 	}
@@ -228,7 +231,7 @@ static void target_work(struct work_struct *work)
 		wait = min(wait, msecs_to_jiffies(RENEW_LOOK_MS));
 	if (!list_empty(&t->leaving))
 		wait = min(wait, msecs_to_jiffies(PORT_LOOK_MS));
-	/* A kick that came meanwhile has queued us already, and at once. */
+	/* A kick that came meanwhile has queued the work already, without delay. */
 	if (wait != MAX_JIFFY_OFFSET)
 		queue_delayed_work(rdda_wq, &t->work, wait);
 out:
@@ -265,7 +268,7 @@ struct rdda_target *rdda_target_create(const struct sockaddr_storage *addr, cons
 	return t;
 }
 
-/* rdda_target_expect() - the host that it has is the one it must show; see rdda.h */
+/* rdda_target_expect() - accept only the present host from now on; see rdda.h */
 bool rdda_target_expect(struct rdda_target *t, const uuid_t *host)
 {
 	unsigned long flags;
@@ -275,7 +278,7 @@ bool rdda_target_expect(struct rdda_target *t, const uuid_t *host)
 	is = uuid_equal(&t->uuid, host);
 	if (is && t->expect_any) {
 		t->expect = *host;
-		/* pairs with rdda_session_connect(): who expects one sees which */
+		/* pairs with rdda_session_connect(): a reader of false sees @expect */
 		smp_store_release(&t->expect_any, false);
 	}
 	spin_unlock_irqrestore(&t->lock, flags);

@@ -14,44 +14,44 @@
 struct rdda_event;
 struct rdda_session;
 
-/* Sessions of a target whose queue pairs the NIC does not let go of: no login before that. */
+/*
+ * Ended sessions of a target whose queue pairs the NIC has not destroyed yet, at most: no login
+ * above that.
+ */
 #define RDDA_ENDED_MAX	2
 
 /* A target that is kept connected. */
 struct rdda_target {
 	struct sockaddr_storage addr;
-	uuid_t	expect;			/* the host it must show, where not @expect_any */
-	bool	expect_any;		/* rdda_target_expect() ends it, with @lock */
+	uuid_t	expect;			/* host that the target must show, unless @expect_any */
+	bool	expect_any;		/* cleared by rdda_target_expect(), under @lock */
 	const struct rdda_target_ops *ops;
 	void	*priv;
 	/* an EVENT about an extent or a drive came; CQ handler */
 	void (*event)(struct rdda_session *s, const struct rdda_event *ev);
 
 	/*
-	 * the one place where states change; @lock guards what others read: @state, @err, @reason,
-	 * @session, @extents, @stop, @counts
+	 * the only place where states change; @lock guards the fields that others read: @state,
+	 * @err, @reason, @session, @extents, @stop, @counts
 	 */
 	struct delayed_work work;
 	struct completion stopped;
 	struct list_head identity_node;	/* in identity_users: identity.c */
-	/*
-	 * logins since a session lasted; used by the work item only, as all that follows up to
-	 * @lock
-	 */
+	/* logins since a session lasted; used by the work item only, like all fields up to @lock */
 	unsigned int attempt;
-	/* channels that were to be had when a session could not have all; 0: not known */
+	/* channels to request, after a session could not have all; 0: no limit */
 	unsigned int channels_most;
 	unsigned long next_try;		/* jiffies */
 	unsigned long up_at;		/* jiffies when @session came up */
-	/* log in with the key before the newest: the target refused that one */
+	/* log in with the key before the newest: the target refused the newest */
 	bool	older_key;
-	struct list_head ended;		/* sessions that ended, but for their queue pairs ... */
-	unsigned int nr_ended;		/* ... how many; RDDA_ENDED_MAX at most */
-	struct list_head leaving;	/* sessions that ended, but for their connections */
+	struct list_head ended;		/* ended sessions with queue pairs left ... */
+	unsigned int nr_ended;		/* ... number of them; RDDA_ENDED_MAX at most */
+	struct list_head leaving;	/* ended sessions with only connections left */
 	/*
-	 * for messages and bounce blocks, kept from one session to the next: many sessions are made
-	 * again at once when memory can be got by their I/O only. Its own lock: a teardown works
-	 * beside the work item
+	 * pages for messages and bounce blocks, kept from one session to the next: when memory can
+	 * only be freed by I/O of many lost sessions, these sessions are all made again at once.
+	 * Has its own lock: a teardown runs beside the work item
 	 */
 	struct rdda_pages pages;
 
@@ -60,11 +60,11 @@ struct rdda_target {
 	int	err;
 	char	reason[64];
 	struct rdda_session *session;
-	struct list_head extents;	/* by drive UUID, unknown ones last */
+	struct list_head extents;	/* by drive UUID, unknown drives last */
 	bool	stop;
 	uuid_t	uuid;
 	u64	reconnects;
-	struct rdda_counts counts;	/* of sessions that ended */
+	struct rdda_counts counts;	/* sums of ended sessions */
 };
 
 /* identity.c */

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * HMAC-SHA256 over what both sides know of a connection (rdda_proof_bytes()).
+ * HMAC-SHA256 over the data of a connection that both sides know (rdda_proof_bytes()).
  *
- * It keeps out hosts without the key, and mistakes. It does not protect from
- * an attacker that injects packets into the fabric, and data travels in clear.
+ * The proof keeps out hosts without the key, and mistakes. The proof does not protect from an
+ * attacker who injects packets into the fabric, and data travels in clear.
  */
 #include <crypto/algapi.h>
 #include <crypto/hash.h>
@@ -12,7 +12,10 @@
 
 #include "rdda/common/auth.h"
 
-/* HMAC-SHA256. Context: process; sleeps. Return: 0, or a negative errno without hmac(sha256). */
+/*
+ * Compute HMAC-SHA256. Context: process; sleeps. Return: 0, or a negative errno when the kernel has
+ * no hmac(sha256).
+ */
 int rdda_hmac(const void *key, size_t key_len, const void *bytes, size_t len,
 	      u8 hmac[RDDA_HMAC_LEN])
 {
@@ -29,14 +32,14 @@ int rdda_hmac(const void *key, size_t key_len, const void *bytes, size_t len,
 	return ret;
 }
 
-/* Without a key: one of zeroes, and the same way as with one. */
+/* Compute a proof. Without a key, a key of zeroes takes the same path. */
 static int auth_digest(const struct rdda_key *key, const u8 *bytes, size_t len,
 		       u8 hmac[RDDA_HMAC_LEN])
 {
 	return rdda_hmac(key->key, key->len ?: sizeof(key->key), bytes, len, hmac);
 }
 
-/* In constant time. @ret: of making @want, which is wiped. */
+/* Compare in constant time. @ret: result of making @want; @want is wiped. */
 static int auth_compare(u8 want[RDDA_HMAC_LEN], const u8 hmac[RDDA_HMAC_LEN], int ret)
 {
 	if (!ret && crypto_memneq(want, hmac, RDDA_HMAC_LEN))
@@ -46,9 +49,9 @@ static int auth_compare(u8 want[RDDA_HMAC_LEN], const u8 hmac[RDDA_HMAC_LEN], in
 }
 
 /*
- * One side's proof of the key, of channel 0. @key: RDDA_KEY_NONE is one of zeroes. Context:
- * process; sleeps. Allocates: call it under memalloc_noio_save() where reclaim could come back
- * here. Return: 0, or a negative errno when the kernel has no hmac(sha256).
+ * Make one side's proof of the key, for channel 0. @key: RDDA_KEY_NONE is a key of zeroes. Context:
+ * process; sleeps. Allocates: call it under memalloc_noio_save() if reclaim could come back here.
+ * Return: 0, or a negative errno when the kernel has no hmac(sha256).
  */
 int rdda_auth_make(const struct rdda_key *key, const struct rdda_proof *p, bool by_client,
 		   u8 hmac[RDDA_HMAC_LEN])
@@ -60,9 +63,9 @@ int rdda_auth_make(const struct rdda_key *key, const struct rdda_proof *p, bool 
 }
 
 /*
- * Check the proof of the other side. @key: the one that this connection was opened with.
- * @by_client: whose proof it should be. Context: process; sleeps. Return: 0, -EKEYREJECTED, or
- * another negative errno.
+ * Check the proof of the other side. @key: the key that opened this connection. @by_client: side
+ * that should have made the proof. Context: process; sleeps. Return: 0, -EKEYREJECTED, or another
+ * negative errno.
  */
 int rdda_auth_check(const struct rdda_key *key, const struct rdda_proof *p, bool by_client,
 		    const u8 hmac[RDDA_HMAC_LEN])
@@ -72,7 +75,7 @@ int rdda_auth_check(const struct rdda_key *key, const struct rdda_proof *p, bool
 	return auth_compare(want, hmac, rdda_auth_make(key, p, by_client, want));
 }
 
-/* As rdda_auth_make(), of another channel. */
+/* As rdda_auth_make(), for another channel. */
 int rdda_auth_join_make(const struct rdda_key *key, const struct rdda_join_proof *p,
 			bool by_client, u8 hmac[RDDA_HMAC_LEN])
 {
@@ -82,7 +85,7 @@ int rdda_auth_join_make(const struct rdda_key *key, const struct rdda_join_proof
 	return auth_digest(key, bytes, sizeof(bytes), hmac);
 }
 
-/* As rdda_auth_check(), of another channel. */
+/* As rdda_auth_check(), for another channel. */
 int rdda_auth_join_check(const struct rdda_key *key, const struct rdda_join_proof *p,
 			 bool by_client, const u8 hmac[RDDA_HMAC_LEN])
 {
@@ -93,7 +96,7 @@ int rdda_auth_join_check(const struct rdda_key *key, const struct rdda_join_proo
 
 /*
  * Fill in the GIDs of a connection. @id: after route resolution (client) or in a connect request
- * (target). @client: which side we are. @gid: of client and target, in this order.
+ * (target). @client: true on the client. @gid: of client and target, in this order.
  */
 void rdda_auth_gids(struct rdma_cm_id *id, bool client, u8 gid[2][16])
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* How long client and target may wait for more to go in a message. */
+/* Limits of the wait, on client and target, for more to go in one message. */
 #ifndef _RDDA_GATHER_H
 #define _RDDA_GATHER_H
 
@@ -9,8 +9,8 @@
 #define RDDA_GATHER_MOST_US	1000U
 
 /*
- * In ns, what is set as @us: 0 where nothing waits, as the kernel's timers are coarser than
- * what they are to measure.
+ * Convert a setting of @us to ns, 1 ms at most. Return: 0, so nothing waits, if the kernel's timers
+ * are coarser than the time.
  */
 static inline u64 rdda_gather_ns(u32 us)
 {

@@ -8,23 +8,23 @@
 #include "rdda/common/verbs.h"
 #include "rdda/wire.h"
 
-/* On lines of their own, also where DMA is not coherent. */
+/* Each buffer on separate cache lines, also where DMA is not coherent. */
 #define BUF_STRIDE	ALIGN(RDDA_MSG_MAX, 128)
 #define PAGE_BUFS	(PAGE_SIZE / BUF_STRIDE)
 
 static void qp_event(struct ib_event *event, void *context)
 {
-	/* Completions and the connection manager report what matters. */
+	/* Completions and the connection manager report the important events. */
 	pr_debug("QP event %s\n", ib_event_msg(event->event));
 }
 
 static void cq_event(struct ib_event *event, void *context)
 {
-	/* An overrun; the queue pair is in error with it, which its receives report. */
+	/* An overrun; it puts the queue pair in error, as its receives report. */
 	pr_err_ratelimited("CQ event %s\n", ib_event_msg(event->event));
 }
 
-/* The receives' first: their handler, which may still run, polls the other one. */
+/* Destroy the receives' CQ first: its handler may still run, and polls the other CQ. */
 static void cqs_destroy(struct rdda_qp *q)
 {
 	if (q->own_cq)
@@ -71,9 +71,9 @@ static int cqs_create(struct rdda_qp *q, struct ib_device *dev, const struct rdd
 }
 
 /*
- * A queue pair and its CQs for a connection. @id: connection with a device. @context: of the CQs,
- * for completion handlers. Sleeps. Return: 0 or a negative errno, with nothing left behind:
- * -EOPNOTSUPP when @a is more than the device has.
+ * Make a queue pair and its CQs for a connection. @id: connection with a device. @context: of the
+ * CQs, for completion handlers. Sleeps. Return: 0 or a negative errno, with nothing left behind;
+ * -EOPNOTSUPP when @a exceeds the device's limits.
  */
 int rdda_qp_create(struct rdda_qp *q, struct rdma_cm_id *id, struct ib_pd *pd,
 		   const struct rdda_qp_attr *a, void *context)
@@ -118,8 +118,8 @@ int rdda_qp_create(struct rdda_qp *q, struct rdma_cm_id *id, struct ib_pd *pd,
 
 /*
  * Put the queue pair in error and wait for every completion. @q: any, also one without a queue
- * pair. Others must not post any more. When this returns, the handler of each work request has
- * run. Sleeps.
+ * pair. No other code may post any more. The handler of each work request has run before the
+ * return. Sleeps.
  */
 void rdda_qp_drain(struct rdda_qp *q)
 {
@@ -128,8 +128,8 @@ void rdda_qp_drain(struct rdda_qp *q)
 }
 
 /*
- * End a drained queue pair and its CQs. @q: any, also one without a queue pair. After it no work
- * request can touch memory. Sleeps.
+ * Destroy a drained queue pair and its CQs. @q: any, also one without a queue pair. Afterwards no
+ * work request can touch memory. Sleeps.
  */
 void rdda_qp_destroy(struct rdda_qp *q)
 {
@@ -137,7 +137,7 @@ void rdda_qp_destroy(struct rdda_qp *q)
 		return;
 	if (q->id->qp)
 		rdma_destroy_qp(q->id);
-	else			/* state set with ib_modify_qp(): the CM does not know it */
+	else			/* state set with ib_modify_qp(): unknown to the CM */
 		ib_destroy_qp(q->qp);
 	q->qp = NULL;
 	cqs_destroy(q);
@@ -176,9 +176,9 @@ static struct page *qp_page_take(struct rdda_pages *kept)
 }
 
 /*
- * A zeroed page for messages and bounce blocks. @kept: pages kept from an earlier session, to be
- * taken first; NULL: there are none. Sleeps, without I/O; not for memory that is short where @kept
- * says so. Return: it, or NULL.
+ * Get a zeroed page for messages and bounce blocks. @kept: pages kept from an earlier session,
+ * taken first; NULL: there are none. Sleeps, without I/O; with @kept->no_wait not for memory that
+ * is short. Return: the page, or NULL.
  */
 struct page *rdda_page_get(struct rdda_pages *kept)
 {
@@ -193,7 +193,7 @@ struct page *rdda_page_get(struct rdda_pages *kept)
 	return page;
 }
 
-/* Give back what rdda_page_get() gave. @kept: as there. @page: unmapped. */
+/* Put a page of rdda_page_get(). @kept: the same as there. @page: unmapped. */
 void rdda_page_put(struct rdda_pages *kept, struct page *page)
 {
 	if (!kept) {
@@ -206,9 +206,9 @@ void rdda_page_put(struct rdda_pages *kept, struct page *page)
 }
 
 /*
- * Message buffers, mapped for a device. @b: zeroed; rdda_bufs_free() also after an error. @kept:
- * as for rdda_page_get(). @done: their completion handler. Sleeps, without I/O. Return: 0 or
- * -ENOMEM.
+ * Make message buffers, mapped for a device. @b: zeroed; call rdda_bufs_free() also after an error.
+ * @kept: as for rdda_page_get(). @done: completion handler of the buffers. Sleeps, without I/O.
+ * Return: 0 or -ENOMEM.
  */
 int rdda_bufs_alloc(struct rdda_bufs *b, struct ib_pd *pd, struct rdda_pages *kept,
 		    unsigned int nr, enum dma_data_direction dir,
@@ -249,7 +249,7 @@ int rdda_bufs_alloc(struct rdda_bufs *b, struct ib_pd *pd, struct rdda_pages *ke
 	return 0;
 }
 
-/* Give message buffers back; the queue pair is gone. @b: any, also one never filled in. */
+/* Free message buffers after the queue pair was destroyed. @b: any, also one never filled in. */
 void rdda_bufs_free(struct rdda_bufs *b)
 {
 	unsigned int i;
@@ -264,13 +264,13 @@ void rdda_bufs_free(struct rdda_bufs *b)
 	memset(b, 0, sizeof(*b));
 }
 
-/* What message buffers cost, in bytes. */
+/* Memory of message buffers, in bytes. */
 size_t rdda_bufs_memory(const struct rdda_bufs *b)
 {
 	return b->pages * PAGE_SIZE + b->nr * sizeof(*b->buf);
 }
 
-/* Hand a receive buffer to the queue pair. @b: its message is dealt with. Any context. */
+/* Post a receive buffer. @b: its message was handled. Any context. */
 int rdda_buf_post(struct rdda_qp *q, struct rdda_buf *b)
 {
 	struct ib_recv_wr wr = {
@@ -284,8 +284,8 @@ int rdda_buf_post(struct rdda_qp *q, struct rdda_buf *b)
 }
 
 /*
- * An unsignalled request has completed: it failed. One that did not would be taken for the next
- * signalled one, and pages would be let go of early.
+ * Completion of an unsignalled request: it must be a failure. A success would be counted for the
+ * next signalled request, and pages would be released early.
  */
 static void sq_quiet_done(struct ib_cq *cq, struct ib_wc *wc)
 {
@@ -296,9 +296,9 @@ static void sq_quiet_done(struct ib_cq *cq, struct ib_wc *wc)
 }
 
 /*
- * A send queue of which nothing is used. @sq: zeroed, but for @size and @sge_max; rdda_sq_free()
- * also after an error. @chain_max: work requests of one post. @done: handler of those that no
- * other is named for. Sleeps, without I/O. Return: 0 or -ENOMEM.
+ * Set up an unused send queue. @sq: zeroed, except @size and @sge_max; call rdda_sq_free() also
+ * after an error. @chain_max: work requests of one post. @done: handler of requests signalled
+ * without another handler. Sleeps, without I/O. Return: 0 or -ENOMEM.
  */
 int rdda_sq_init(struct rdda_sq *sq, struct rdda_qp *q, u32 chain_max,
 		 void (*done)(struct ib_cq *cq, struct ib_wc *wc))
@@ -315,7 +315,7 @@ int rdda_sq_init(struct rdda_sq *sq, struct rdda_qp *q, u32 chain_max,
 	return sq->sig && sq->wr && sq->sge ? 0 : -ENOMEM;
 }
 
-/* Release what rdda_sq_init() made. @sq: any, also one never set up. */
+/* Release the memory of rdda_sq_init(). @sq: any, also one never set up. */
 void rdda_sq_free(struct rdda_sq *sq)
 {
 	kvfree(sq->sig);
@@ -323,7 +323,7 @@ void rdda_sq_free(struct rdda_sq *sq)
 	kvfree(sq->sge);
 }
 
-/* What a send queue costs, in bytes. */
+/* Memory of a send queue, in bytes. */
 size_t rdda_sq_memory(const struct rdda_sq *sq)
 {
 	return (sq->sig_mask + 1) * sizeof(*sq->sig) +
@@ -331,8 +331,8 @@ size_t rdda_sq_memory(const struct rdda_sq *sq)
 }
 
 /*
- * Post what was built. @sq: locked. Once one post has failed there is no other: it would run
- * without what it needs. Return: 0, or the negative errno of that one.
+ * Post the chain. @sq: locked. After a post has failed there is no other: a later post could depend
+ * on the failed one. Return: 0, or the negative errno of the first failure.
  */
 int rdda_sq_post(struct rdda_sq *sq)
 {
@@ -347,7 +347,7 @@ int rdda_sq_post(struct rdda_sq *sq)
 
 /*
  * Account for the send completion of a signalled request. @sq: locked; the request succeeded.
- * Return: what the owner said that it and those before it hold.
+ * Return: sum of @held that the owner gave for this request and the unsignalled ones before it.
  */
 u32 rdda_sq_retire(struct rdda_sq *sq)
 {

@@ -1,22 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The queue pair of a connection, its message buffers and its send queue: one code
- * for client and target.
+ * The queue pair of a connection, its message buffers and its send queue: one implementation for
+ * client and target.
  *
  *   rdda_bufs --- rdda_buf_post() ------------------------> receives --.
  *       '-------- rdda_sq_send() --.                                   rdda_qp
  *   rdda_sq_add() ... rdda_sq_end() -'-- rdda_sq_post() ---> sends ----'
  *
- * A queue pair and its CQs are sized for every work request, signalled or not: in
- * error it flushes them all.
+ * A queue pair and its CQs have room for every work request, signalled or not: a queue pair in
+ * error flushes all of them.
  *
- * What stays with its owner, and why:
- *   moving it       the CM moves the client's; the target moves its own, which has no
- *                   remote rights before the key is proved: the CM would give them
- *   CQs             the target polls its receives', to know where a batch ends; the core
- *                   the client's, unless its submitters may; send queues have a CQ of their
- *                   own, which is armed only when something waits for it
- *   what to signal  the client what a command waits for, the target one in some buffers
+ * Left to the owner, and why:
+ *   moving it       the CM moves the client's; the target moves its own through its states, so
+ *                   that there are no remote rights before the key is proved: the CM would
+ *                   give them
+ *   CQs             the target polls its receives' CQ, to know where a batch ends; the core
+ *                   polls the client's, unless its submitters may; a send queue has a separate
+ *                   CQ, armed only when something waits for a send completion
+ *   what to signal  the client: requests that a command waits for; the target: one in some
+ *                   buffers
  */
 #ifndef RDDA_COMMON_QP_H
 #define RDDA_COMMON_QP_H
@@ -31,8 +33,8 @@ struct page;
 /**
  * struct rdda_pages - zeroed pages that are kept from one session to the next
  * @lock: of @list
- * @list: the pages, by their lru
- * @no_wait: memory that is short is not waited for, since a session that ends gives its pages back
+ * @list: the pages, linked by page.lru
+ * @no_wait: do not wait for memory that is short: a session that ends gives its pages back
  */
 struct rdda_pages {
 	spinlock_t lock;	/* @list */
@@ -44,9 +46,9 @@ struct rdda_pages {
  * struct rdda_qp - a queue pair of a connection, and its CQs
  * @id: its connection
  * @qp: NULL before rdda_qp_create() and after rdda_qp_destroy()
- * @cq: the same; of both queues, or of the receives alone
- * @send_cq: of the send queue then, polled by its owner
- * @own_cq: @cq is polled by its owner, too
+ * @cq: NULL likewise; CQ of both queues, or of the receives only
+ * @send_cq: CQ of the send queue in the second case, polled by the owner
+ * @own_cq: the owner polls @cq, too
  */
 struct rdda_qp {
 	struct rdma_cm_id *id;
@@ -57,15 +59,15 @@ struct rdda_qp {
 };
 
 /**
- * struct rdda_qp_attr - what a queue pair must hold, and who drives it
+ * struct rdda_qp_attr - sizes and handlers of a queue pair
  * @send_wr: work requests of the send queue, drain marker not counted
  * @recv_wr: receives, drain marker not counted
- * @sge: of a send work request
+ * @sge: scatter entries of a send work request
  * @cq_event: event of the CQ, polled by its owner; NULL: the core polls it, in softirq
- * @send_event: event of the send queue's own CQ; NULL: it has none
- * @by_hand: the owner moves it through its states, not the CM
- * @qp_failed: of errors that the NIC reports, from its interrupt; NULL: logged
- * @cq_failed: the same, of an owner's CQ
+ * @send_event: event of the send queue's separate CQ; NULL: there is no such CQ
+ * @by_hand: the owner, not the CM, moves the queue pair through its states
+ * @qp_failed: handles errors that the NIC reports, in its interrupt; NULL: logged
+ * @cq_failed: the same for a CQ polled by its owner
  */
 struct rdda_qp_attr {
 	u32 send_wr;
@@ -80,11 +82,11 @@ struct rdda_qp_attr {
 
 /**
  * struct rdda_buf - a DMA-mapped message buffer, of either direction
- * @cqe: its completion's handler; the owner is the CQ's context
- * @node: for the owner, while a message that came waits in it
- * @len: the same: bytes that came
- * @data: in no memory region: a private copy of what came
- * @sge: its mapping, as a work request names it
+ * @cqe: completion handler; the owner is the CQ's context
+ * @node: for the owner, while a received message waits in the buffer
+ * @len: likewise: bytes received
+ * @data: in no memory region: a private copy of the message
+ * @sge: the mapping, as a work request names it
  */
 struct rdda_buf {
 	struct ib_cqe cqe;
@@ -97,13 +99,13 @@ struct rdda_buf {
 /**
  * struct rdda_bufs - message buffers, several to a page
  * @buf: the buffers
- * @nr: how many
+ * @nr: number of buffers
  * @page: their memory
- * @page_dma: its mapping
- * @pages: how many
- * @dir: of the mapping
- * @dev: device they are mapped for
- * @kept: where their pages come from and go to; see rdda_page_get()
+ * @page_dma: mapping of each page
+ * @pages: number of pages
+ * @dir: direction of the mapping
+ * @dev: device of the mapping
+ * @kept: source of the pages, which return there; see rdda_page_get()
  */
 struct rdda_bufs {
 	struct rdda_buf *buf;
@@ -116,34 +118,34 @@ struct rdda_bufs {
 	struct rdda_pages *kept;
 };
 
-/* What a signalled work request retires when it completes. */
+/* Counts that a signalled work request retires when it completes. */
 struct rdda_sig {
 	u16	wrs;
 	u16	held;
 };
 
 /**
- * struct rdda_sq - our own count of a send queue, and the chain being built for it
+ * struct rdda_sq - RDDA's count of a send queue, and the chain being built for it
  * @q: its queue pair
  * @size: work requests that may be outstanding
- * @free: of them, those that may be posted
- * @sge_max: scatter entries of one
+ * @free: work requests that may be posted now
+ * @sge_max: scatter entries of a work request
  * @unsig: work requests since the last signalled one ...
- * @unsig_held: ... and what the owner said they hold: READs, message buffers
- * @sig_posted: signalled ones, counts on
- * @sig_done: of them, completed
- * @sig_mask: of @sig
- * @sig: ring: what the completion of each sets free
- * @mark: of signalled ones that no other handler is named for
- * @quiet: of unsignalled ones, which complete only when they fail
+ * @unsig_held: ... and the sum of @held of rdda_sq_end(): READs, message buffers
+ * @sig_posted: signalled requests posted, counts on
+ * @sig_done: signalled requests completed, counts on
+ * @sig_mask: index mask of @sig
+ * @sig: ring of counts, retired by the completion of each signalled request
+ * @mark: handler of requests signalled without another handler
+ * @quiet: handler of unsignalled requests, completed only when they fail
  * @nr: work requests of the chain
- * @err: of the first post that failed, or an owner's send: there is no post after it
+ * @err: error of the first post that failed, or an owner's send: no post follows
  * @wr: the chain
- * @sge: @sge_max for each of @wr; a SEND has that of its buffer
+ * @sge: @sge_max for each of @wr; a SEND uses the entry of its buffer
  * @chain_max: room in @wr
  *
- * A signalled request retires itself and every unsignalled one before it: send
- * completions of one queue come in order. Everything is under the owner's lock.
+ * A signalled request retires itself and every unsignalled one before: send completions of one
+ * queue come in order. The owner's lock guards every field.
  */
 struct rdda_sq {
 	struct rdda_qp *q;
@@ -188,15 +190,15 @@ size_t rdda_sq_memory(const struct rdda_sq *sq);
 int rdda_sq_post(struct rdda_sq *sq);
 u32 rdda_sq_retire(struct rdda_sq *sq);
 
-/* Inline: what is run for each work request. */
+/* Inline: run for each work request. */
 
 /**
  * rdda_sq_add() - begin a work request at the end of the chain
  * @sq: locked, with room in the queue and in the chain
- * @opcode: of it
+ * @opcode: of the work request
  *
- * The fields that @opcode has no use for are of an earlier one.
- * Return: for rdda_sq_end(), when its scatter list and its fields are filled in.
+ * Fields that @opcode does not use keep the values of an earlier request.
+ * Return: the request, for rdda_sq_end() once its scatter list and its fields are filled in.
  */
 static inline struct ib_rdma_wr *rdda_sq_add(struct rdda_sq *sq, enum ib_wr_opcode opcode)
 {
@@ -210,10 +212,10 @@ static inline struct ib_rdma_wr *rdda_sq_add(struct rdda_sq *sq, enum ib_wr_opco
 }
 
 /**
- * rdda_sq_send() - the same: the SEND of a message
- * @sq: as there
- * @b: holds the message, which the CPU does not touch any more
- * @len: its bytes
+ * rdda_sq_send() - begin the SEND of a message at the end of the chain
+ * @sq: as for rdda_sq_add()
+ * @b: holds the message; the CPU does not touch it any more
+ * @len: bytes of the message
  */
 static inline struct ib_rdma_wr *rdda_sq_send(struct rdda_sq *sq, struct rdda_buf *b, u32 len)
 {
@@ -228,14 +230,14 @@ static inline struct ib_rdma_wr *rdda_sq_send(struct rdda_sq *sq, struct rdda_bu
 }
 
 /**
- * rdda_sq_end() - account for a work request that is complete
+ * rdda_sq_end() - account for a work request that is filled in
  * @sq: locked
- * @wr: as rdda_sq_add() gave it, now filled in
- * @held: what it holds that the owner counts
+ * @wr: as rdda_sq_add() gave it
+ * @held: units held by the request, counted by the owner
  * @cqe: signalled, with this handler; or NULL: signalled only when a quarter of the
  *	send queue would otherwise be unsignalled
  *
- * One that fails completes though it was not signalled: each has a handler.
+ * A request that fails completes though it was not signalled, so each has a handler.
  */
 static inline void rdda_sq_end(struct rdda_sq *sq, struct ib_rdma_wr *wr, u32 held,
 			       struct ib_cqe *cqe)

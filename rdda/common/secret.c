@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Secrets do not travel by netlink: Linux shows each message to taps of the network namespace
- * (nlmon). A message has the serial number of a key of type "logon", which the sender possesses:
- * the handler runs in the sender's context and reads the key there. No program can read such a
- * key, and its name says what it is for, so that no other one is taken for it.
+ * (nlmon). A message has the serial number of a key of type "logon", possessed by the sender: the
+ * handler runs in the sender's context and reads the key there. No program can read such a key, and
+ * the key's name states its purpose, so that no other key is taken for it.
  */
 #include <keys/user-type.h>
 #include <linux/key.h>
@@ -16,7 +16,7 @@
 /* Length of the shortest key of a cluster. */
 #define SECRET_KEY_MIN	16
 
-/* Say why lookup_user_key() found nothing. Return: @err. */
+/* Report why lookup_user_key() found no key. Return: @err. */
 static int secret_refuse(int err, struct netlink_ext_ack *extack)
 {
 	switch (err) {
@@ -60,9 +60,9 @@ static int secret_copy(struct key *key, void *bytes, size_t size, struct netlink
 }
 
 /*
- * Read the payload of a "logon" key. @serial: of a key in a keyring of the current process.
- * @name: the description that it must have. @bytes: set; the caller wipes it. Context: the
- * handler of a netlink message; sleeps. Return: length of the payload, or a negative errno.
+ * Read the payload of a "logon" key. @serial: of a key in a keyring of the current process. @name:
+ * the description that the key must have. @bytes: set; the caller wipes them. Context: the handler
+ * of a netlink message; sleeps. Return: length of the payload, or a negative errno.
  */
 int rdda_secret_read(s32 serial, const char *name, void *bytes, size_t size,
 		     struct netlink_ext_ack *extack)
@@ -88,10 +88,10 @@ int rdda_secret_read(s32 serial, const char *name, void *bytes, size_t size,
 }
 
 /*
- * The keys of a message that carries a host's identity. @attrs: of the message, checked against
- * its policy. @first: the newest key's id; behind it the serial number of its secret, then both of
- * the key before it. @key: set; what is not in the message: RDDA_KEY_NONE; the caller wipes it.
- * Context: as rdda_secret_read(). Return: 0, or a negative errno.
+ * Get the keys of a message with a host's identity. @attrs: of the message, checked against its
+ * policy. @first: attribute of the newest key's id; the serial number of its secret follows, then
+ * both of the key before. @key: set; RDDA_KEY_NONE for a key not in the message; the caller wipes
+ * both. Context: as rdda_secret_read(). Return: 0, or a negative errno.
  */
 int rdda_keys_get(struct nlattr *const attrs[], int first, struct rdda_key key[2],
 		  struct netlink_ext_ack *extack)

@@ -12,15 +12,14 @@ module_param(sge_limit, uint, 0644);
 MODULE_PARM_DESC(sge_limit, "most scatter entries of a work request, 0: what the NIC has (for tests)");
 
 /*
- * 4.096 us << 16 = 268 ms; with RDDA_RETRIES about two seconds to an error, which
- * ends the session. Longer than a fabric needs to find another way, shorter than
- * the keep-alive's dead time.
+ * 4.096 us << 16 = 268 ms; with RDDA_RETRIES about two seconds to an error, which ends the session.
+ * Longer than a fabric needs to find another path, shorter than the keep-alive's dead time.
  */
 static unsigned int ack_timeout = 16;
 module_param(ack_timeout, uint, 0644);
 MODULE_PARM_DESC(ack_timeout, "a queue pair sends again after 4.096 us << this, 8 to 20 (16)");
 
-/* CMA_CM_RESPONSE_TIMEOUT of the core, 4.096 us << 20, as it rounds it. */
+/* CMA_CM_RESPONSE_TIMEOUT of the RDMA core, 4.096 us << 20, rounded as the core does. */
 #define CM_RESPONSE_MS	4096
 
 static u32 sge_clamp(u32 sge)
@@ -31,10 +30,10 @@ static u32 sge_clamp(u32 sge)
 }
 
 /*
- * Check that RDDA can run on this port, and find its limits. @lim: filled in on success. RDDA
- * wants reliable connections with immediates and fast registration: iWARP has no immediates and
- * would need a remotely writable registration for each READ. Return: 0, or -EOPNOTSUPP after a
- * line in the log.
+ * Check that RDDA can run on this port, and find the limits. @lim: filled in on success. RDDA needs
+ * reliable connections with immediates and fast registration: iWARP has no immediates and would
+ * need a remotely writable registration for each READ. Return: 0, or -EOPNOTSUPP after a line in
+ * the log.
  */
 int rdda_device_limits(struct ib_device *dev, u32 port, struct rdda_limits *lim)
 {
@@ -56,7 +55,10 @@ int rdda_device_limits(struct ib_device *dev, u32 port, struct rdda_limits *lim)
 	lim->rd_in = clamp(a->max_qp_rd_atom, 1, RDDA_RD_ATOMIC_MAX);
 	lim->max_wr = a->max_qp_wr - RDDA_DRAIN_WR;
 	lim->mr_pages = a->max_fast_reg_page_list_len;
-	/* a READ whose answer it takes for an error completes so, and breaks the queue pair then */
+	/*
+	 * Soft-RoCE may complete a READ without error though the answer seemed one; the QP then
+	 * breaks
+	 */
 	lim->prove_reads = dev->ops.driver_id == RDMA_DRIVER_RXE;
 	return 0;
 }
@@ -67,8 +69,8 @@ static unsigned int ack_timeout_now(void)
 }
 
 /*
- * Our own timeouts for a connection. @id: before its route is resolved (client), or before
- * rdma_accept(). The defaults take 17 s to notice a dead peer, and wait 655 ms after an RNR.
+ * Set RDDA's own timeouts for a connection. @id: before its route is resolved (client), or before
+ * rdma_accept(). With the defaults a dead peer is noticed after 17 s, and an RNR waits 655 ms.
  */
 int rdda_cm_tune(struct rdma_cm_id *id)
 {
@@ -81,16 +83,16 @@ int rdda_cm_tune(struct rdma_cm_id *id)
 }
 
 /*
- * How long a connect request may take.
+ * How long a connect request may take, in ms.
  *
- * The core sends a request, or its answer, again when nothing has come for its own response time
- * and twice the life of a packet. The first is not ours to set; the second is, on RoCE, half of
- * our ACK timeout, rounded as 1 << (timeout - 8) ms:
+ * The core sends a request, or the answer, again if nothing has come for the core's response time
+ * and twice the life of a packet. RDDA cannot set the response time. The packet's life is, on RoCE,
+ * half of our ACK timeout, rounded as 1 << (timeout - 8) ms:
  *
  *   4096 ms + 256 ms = 4.4 s with an ack_timeout of 16, 8.2 s with 20
  *
- * Twice that: one message may be lost, and the next one has as long as the first. A step shorter
- * than once ends before anything was sent again.
+ * The result is twice that: one message may be lost, and the next one has as long as the first. A
+ * shorter step would end before anything was sent again.
  */
 unsigned int rdda_cm_connect_ms(void)
 {
@@ -98,9 +100,9 @@ unsigned int rdda_cm_connect_ms(void)
 }
 
 /*
- * Whether messages of the connection manager may be sent. @id: connection with a device. They are
- * held back while the port is down: they would be lost, and Soft-RoCE's queue pair for them would
- * never work again after one that it could not send.
+ * True if messages of the connection manager may be sent. @id: connection with a device. While the
+ * port is down they are held back: they would be lost, and Soft-RoCE's queue pair for such messages
+ * never works again after one that it could not send.
  */
 bool rdda_port_active(struct rdma_cm_id *id)
 {
@@ -110,8 +112,8 @@ bool rdda_port_active(struct rdma_cm_id *id)
 }
 
 /*
- * A completion vector for one more CQ. Round, over all connections: each session's first channel
- * on vector 0 would be all of the work of a target with many clients.
+ * Choose a completion vector for one more CQ, in turn over all connections. If each session's first
+ * channel used vector 0, that one would do all the work of a target with many clients.
  */
 unsigned int rdda_vector(struct ib_device *dev)
 {
@@ -135,11 +137,11 @@ static void reg_done(struct ib_cq *cq, struct ib_wc *wc)
 }
 
 /*
- * Register memory for the other side, zero-based. @qp: connected queue pair; takes one work
- * request of its send queue, which the caller keeps free. @sg: mapped, each entry page aligned.
- * @nents: its mapped entries. @bytes: their sum. @access: IB_ACCESS_*, no more than the peer
- * needs. Sleeps until the registration is in force. The page size is RDDA_PAGE, whatever PAGE_SIZE
- * is. Return: the MR, for ib_dereg_mr(), or an ERR_PTR().
+ * Register memory for the other side, zero-based. @qp: connected queue pair; takes one work request
+ * of its send queue, kept free by the caller. @sg: mapped, each entry page aligned. @nents: its
+ * mapped entries. @bytes: their sum. @access: IB_ACCESS_*, no more than the peer needs. Sleeps
+ * until the registration is in force. The page size is RDDA_PAGE, whatever PAGE_SIZE is. Return:
+ * the MR, for ib_dereg_mr(), or an ERR_PTR().
  */
 struct ib_mr *rdda_mr_register(struct ib_qp *qp, struct scatterlist *sg, int nents,
 			       u32 bytes, int access)
@@ -157,7 +159,7 @@ struct ib_mr *rdda_mr_register(struct ib_qp *qp, struct scatterlist *sg, int nen
 		ret = ret < 0 ? ret : -EINVAL;
 		goto out_mr;
 	}
-	/* The peer is given offsets, never our addresses. */
+	/* The peer gets offsets, never our addresses. */
 	mr->iova = 0;
 	init_completion(&w.done);
 	wr.wr.opcode = IB_WR_REG_MR;

@@ -13,7 +13,7 @@
 enum page_state {
 	PAGE_INSIDE,		/* no block begins here */
 	PAGE_FREE,
-	PAGE_KEPT,		/* or free in a row */
+	PAGE_KEPT,		/* kept, or free in a row */
 	PAGE_USED,
 };
 
@@ -45,8 +45,8 @@ static void buddy_take(struct rdda_buddy *b, u32 i)
 
 /*
  * Take over a run of the arena, all free. @mem: one entry for each page of the run. @off: arena
- * offset of the run, a multiple of RDDA_PAGE. @len: its bytes, a multiple of RDDA_PAGE, not zero.
- * @max_order: largest block, at most RDDA_ORDER_MAX. Return: 0, or -EINVAL.
+ * offset of the run, a multiple of RDDA_PAGE. @len: bytes of the run, a multiple of RDDA_PAGE, not
+ * zero. @max_order: largest block, at most RDDA_ORDER_MAX. Return: 0, or -EINVAL.
  */
 int rdda_buddy_init(struct rdda_buddy *b, struct rdda_buddy_page *mem, u32 off, u32 len,
 		    unsigned int max_order)
@@ -81,7 +81,7 @@ int rdda_buddy_init(struct rdda_buddy *b, struct rdda_buddy_page *mem, u32 off, 
 	return 0;
 }
 
-/* The smallest order that holds this many bytes. @bytes: at most RDDA_PAGE << RDDA_ORDER_MAX. */
+/* Find the smallest order that holds @bytes, RDDA_PAGE << RDDA_ORDER_MAX at most. */
 unsigned int rdda_buddy_order(u32 bytes)
 {
 	unsigned int order = 0;
@@ -91,7 +91,7 @@ unsigned int rdda_buddy_order(u32 bytes)
 	return order;
 }
 
-/* A block that is not in use, with those beside it that are free. */
+/* Free a block, merged with its free neighbours. */
 static void buddy_merge(struct rdda_buddy *b, u32 i, unsigned int order)
 {
 	u32 n = b->first + i, mate;
@@ -110,7 +110,10 @@ static void buddy_merge(struct rdda_buddy *b, u32 i, unsigned int order)
 	buddy_push(b, n - b->first, order);
 }
 
-/* The smallest order, from @order on, that has a free block; above the largest: none has. */
+/*
+ * Find the smallest order, from @order on, with a free block. Return: above the largest if there is
+ * none.
+ */
 static unsigned int buddy_find(const struct rdda_buddy *b, unsigned int order)
 {
 	while (order <= b->max_order && b->head[order] == NO_PAGE)
@@ -118,7 +121,7 @@ static unsigned int buddy_find(const struct rdda_buddy *b, unsigned int order)
 	return order;
 }
 
-/* A row whose pages are all free. */
+/* Bits of a row with all pages free. */
 static u32 row_full(const struct rdda_buddy *b)
 {
 	return ~0U >> (32 - (1U << b->max_order));
@@ -152,18 +155,21 @@ static bool row_merge(struct rdda_buddy *b, struct rdda_buddy_row *r)
 	return true;
 }
 
-/* The next page of the row in hand, or of another one. Return: false when none has one. */
+/*
+ * Take the next page of the current row, or of another row. Return: false when no row has a free
+ * page.
+ */
 static bool row_take(struct rdda_buddy *b, u32 *i)
 {
 	u32 half = row_full(b) >> (1U << b->max_order >> 1);
 	struct rdda_buddy_row *r;
 	unsigned int n, bit;
 
-	/* each comes twice: to its end, and from its beginning */
+	/* visit each row twice: to its end, and from its beginning */
 	for (n = 0; n < 2U * b->nr_rows; n++) {
 		r = &b->rows[b->row];
 		if (r->first != NO_PAGE || row_make(b, r)) {
-			/* few pages that are used again and again stay in caches */
+			/* a few pages used again and again stay in caches */
 			if (!(r->free & ~0ULL << r->next) && (r->free & half) == half)
 				r->next = 0;
 			if (r->free & ~0ULL << r->next)
@@ -193,7 +199,7 @@ static void row_give(struct rdda_buddy *b, u32 i)
 		r->next = 0;
 }
 
-/* Return: whether there were any. */
+/* Merge all kept blocks, and rows without used pages. Return: true if there were any. */
 static bool buddy_merge_kept(struct rdda_buddy *b)
 {
 	unsigned int order, n;
@@ -208,8 +214,8 @@ static bool buddy_merge_kept(struct rdda_buddy *b)
 }
 
 /*
- * Take a block. @order: its size is RDDA_PAGE << @order. @off: set to its arena offset. Return: 0,
- * or -ENOMEM when no block of that size is free now.
+ * Take a block of RDDA_PAGE << @order bytes. @off: set to the block's arena offset. Return: 0, or
+ * -ENOMEM when no block of this size is free now.
  */
 int rdda_buddy_alloc(struct rdda_buddy *b, unsigned int order, u32 *off)
 {
@@ -244,9 +250,9 @@ row:
 }
 
 /*
- * Take a block and, as a block by itself, the page before it: what is written to the end of that
- * page and to the block is one run. @off: set to the block's arena offset. Return: 0, or -ENOMEM
- * when no block of twice the size is free now.
+ * Take a block and, as a separate block, the page before: data written to the end of that page and
+ * to the block is one run. @off: set to the block's arena offset. Return: 0, or -ENOMEM when no
+ * block of twice the size is free now.
  */
 int rdda_buddy_alloc_behind(struct rdda_buddy *b, unsigned int order, u32 *off)
 {
@@ -261,7 +267,7 @@ int rdda_buddy_alloc_behind(struct rdda_buddy *b, unsigned int order, u32 *off)
 	b->page[i + (1U << order)].state = PAGE_USED;
 	b->page[i + (1U << order)].order = order;
 	b->page[i + (1U << order)].next = NO_PAGE;
-	/* of the lower half all but the last page is free */
+	/* free all of the lower half but its last page */
 	for (o = order; o--; i += 1U << o)
 		buddy_push(b, i, o);
 	b->page[i].state = PAGE_USED;
@@ -272,8 +278,8 @@ int rdda_buddy_alloc_behind(struct rdda_buddy *b, unsigned int order, u32 *off)
 }
 
 /*
- * Give a block back. @off: as rdda_buddy_alloc() gave it. Return: 0, or -EINVAL when no block in
- * use begins there.
+ * Free a block. @off: as rdda_buddy_alloc() gave it. Return: 0, or -EINVAL when no used block
+ * begins there.
  */
 int rdda_buddy_free(struct rdda_buddy *b, u32 off)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * RDDA for its users: targets, opened extents, I/O. No verbs type shows here,
- * and nothing below this header knows of volumes or protection.
+ * RDDA for its users: targets, opened extents, I/O. No verbs type shows here, and no code below
+ * this header knows of volumes or protection.
  *
  *   rdda_target   one target host: a session that is kept up, with backoff
- *     `- rdda_extent   an extent opened there, reopened by itself after a loss
+ *     `- rdda_extent   an extent opened there, reopened automatically after a loss
  *          `- rdda_io       one read, write, discard or zeroing
  *
  * Life of a target            Life of an extent
@@ -13,12 +13,11 @@
  *                                 `-- GONE: the drive was unplugged
  *                                 `-- REFUSED: held, stale epoch, revoked
  *
- * What an I/O promises: @done is called once, after the last work request that
- * names its pages has completed or its queue pair was destroyed and drained,
- * and its pages are unmapped. -ENOLINK means the channel was lost: a read may
- * be sent again at once by another way; a write may be sent again, or failed,
- * but nothing reaches that drive again before the extent is UP, which a target
- * answers only when the old session's commands on that drive are dead.
+ * Promises of an I/O: @done is called once, after the last work request that names its pages has
+ * completed or its queue pair was destroyed and drained, and the pages are unmapped. -ENOLINK means
+ * that the channel was lost. A read may be sent again at once by another path. A write may be sent
+ * again, or failed, but nothing reaches its drive again before the extent is UP; a target opens the
+ * extent only when the old session's commands on the drive are dead.
  */
 #ifndef RDDA_RDDA_H
 #define RDDA_RDDA_H
@@ -39,8 +38,8 @@ struct rdda_stage;
 /**
  * struct rdda_identity - the name and the keys of this host at targets
  * @host: the host's UUID, made once by meshd
- * @key: the cluster's key, and the one before it for targets that have no other yet;
- *	RDDA_KEY_NONE: no such. Without the first: no authentication
+ * @key: the cluster's key, and the key before, for targets that have no other yet;
+ *	RDDA_KEY_NONE: no such key. Without the first key: no authentication
  */
 struct rdda_identity {
 	uuid_t	host;
@@ -49,13 +48,13 @@ struct rdda_identity {
 
 int rdda_client_init(void);
 void rdda_client_exit(void);
-/* A session with a key that is not in @id any more ends, and is made again. Sleeps. */
+/* Set name and keys. A session whose key is no longer in @id ends, and is made again. Sleeps. */
 int rdda_client_set_identity(const struct rdda_identity *id);
 
 /**
  * struct rdda_target_ops - notifications of a target to its user; called in process
  *	context, may sleep, never after rdda_target_destroy()
- * @state: the session came up or went down; @err says why it is not up
+ * @state: the session came up or went down; @err: reason for not being UP
  */
 struct rdda_target_ops {
 	void (*state)(void *priv, enum rdda_target_state state, int err);
@@ -63,9 +62,9 @@ struct rdda_target_ops {
 
 struct rdda_target_info {
 	enum rdda_target_state state;
-	int	err;			/* why not UP: negative errno */
+	int	err;			/* reason for not being UP: negative errno */
 	char	reason[64];		/* the same, human-readable */
-	uuid_t	uuid;			/* of the target, once seen */
+	uuid_t	uuid;			/* UUID of the target host, once seen */
 	u32	session;
 	u16	channels;
 	u32	arena_bytes;
@@ -82,7 +81,7 @@ struct rdda_target_info {
 /**
  * rdda_target_create() - start keeping a session with a target
  * @addr: IP address and port of its listener
- * @expect: the host UUID it must show, or NULL for any
+ * @expect: host UUID that the target must show, or NULL for any
  * @ops: may be NULL
  * @priv: for @ops
  *
@@ -91,38 +90,42 @@ struct rdda_target_info {
 struct rdda_target *rdda_target_create(const struct sockaddr_storage *addr, const uuid_t *expect,
 				       const struct rdda_target_ops *ops, void *priv);
 /**
- * rdda_target_expect() - have one that was begun for any host show from now on the one it has
- * @t: the target
- * @host: its host's UUID, not zero
+ * rdda_target_expect() - accept only the host that logged in last, from now on
+ * @t: the target, created for any host
+ * @host: UUID of the host, not zero
  *
  * Context: any.
- * Return: whether that host is the one that logged in last; if not, nothing is changed.
+ * Return: true if @host logged in last; if not, nothing is changed.
  */
 bool rdda_target_expect(struct rdda_target *t, const uuid_t *host);
-/* Ends the session, in order; waits for it. Extents must be closed. Sleeps. */
+/* End the session, in order, and wait for its end. Extents must be closed. Sleeps. */
 void rdda_target_destroy(struct rdda_target *t);
 void rdda_target_info(struct rdda_target *t, struct rdda_target_info *info);
 /*
- * Queues that a user should have: channels that a session may have, at least 1. Queue @q is served
- * by q % channels, as many as it has: the next one may have more.
+ * Number of queues that a user should have, at least 1: the channels that a session may have. Queue
+ * @q is served by channel @q modulo the session's number of channels; the next session may have
+ * more.
  */
 unsigned int rdda_target_queues(struct rdda_target *t);
 
 /**
- * struct rdda_extent_info - what an opened extent is; valid once UP was seen
+ * struct rdda_extent_info - properties of an opened extent; valid once UP was seen
  */
 struct rdda_extent_info {
 	enum rdda_extent_state state;
-	int	err;			/* why not UP */
+	int	err;			/* reason for not being UP */
 	uuid_t	drive;
-	uuid_t	holder;			/* when REFUSED because held */
-	u64	attach;			/* highest attach number noted there, 0: none */
-	/* of silence there, and any client has noticed that it is cut off; ours may be shorter */
+	uuid_t	holder;			/* if REFUSED because held: by this host */
+	u64	attach;			/* highest attach number noted at the target, 0: none */
+	/*
+	 * ms of silence of the target after which any client knows that it is cut off; may exceed
+	 * ours
+	 */
 	u32	dead_ms;
 	u64	bytes;
 	u32	lba_bytes;		/* 512 or 4096 */
 	u32	phys_bytes;
-	u32	max_bytes;		/* of a command; larger I/O is split by RDDA */
+	u32	max_bytes;		/* largest command; RDDA splits larger I/O */
 	u32	discard_bytes;		/* granularity; 0: no discard */
 	bool	write_zeroes;
 	bool	rotational;
@@ -131,9 +134,9 @@ struct rdda_extent_info {
 /**
  * struct rdda_extent_ops - notifications of an extent to its user
  * @state: process context; may sleep, but must not wait for a caller of
- *	rdda_extent_close() or rdda_target_destroy(): those wait for it. In-flight
- *	I/O was ended before DOWN, GONE or REFUSED is reported, but what queue pairs of
- *	a lost session name pages of: that may end after the extent is UP again.
+ *	rdda_extent_close() or rdda_target_destroy(): those wait for it. DOWN, GONE or
+ *	REFUSED is reported after in-flight I/O was ended, except I/O whose pages are
+ *	named by queue pairs of a lost session: such I/O may end after the extent is UP again.
  */
 struct rdda_extent_ops {
 	void (*state)(void *priv, enum rdda_extent_state state, int err);
@@ -143,46 +146,46 @@ struct rdda_extent_ops {
  * rdda_extent_open() - open an extent and keep it open over reconnects
  * @t: its target
  * @extent: UUID
- * @drive: where it is thought to be; null: not known
- * @rw: for writing, else readers only
+ * @drive: UUID of the drive that should hold the extent; null: not known
+ * @rw: true: for writing; false: for readers only
  * @preempt: fence another holder first
- * @epoch: refused when the target has seen a higher one
+ * @epoch: the target refuses the OPEN if it has seen a higher one
  * @ops: state changes
  * @priv: for @ops
  *
- * Returns at once in state DOWN or OPENING; several opens of one drive are
- * made one after the other, those of different drives in parallel.
+ * Returns at once in state DOWN or OPENING. Extents of one drive are opened one after the other,
+ * those of different drives in parallel.
  */
 struct rdda_extent *rdda_extent_open(struct rdda_target *t, const uuid_t *extent,
 				     const uuid_t *drive, bool rw, bool preempt, u64 epoch,
 				     const struct rdda_extent_ops *ops, void *priv);
-/* All I/O must have ended. Sends CLOSE when the target is there. Sleeps. */
+/* Close an extent. All I/O must have ended. Sends CLOSE when the target has a session. Sleeps. */
 void rdda_extent_close(struct rdda_extent *e);
 /*
- * Give an extent without I/O back, and open it no more before rdda_extent_retry().
- * It is DOWN afterwards, or stays REFUSED. Sleeps.
+ * Release an extent without I/O, and do not open it again before rdda_extent_retry(). The extent is
+ * DOWN afterwards, or stays REFUSED. Sleeps.
  */
 void rdda_extent_release(struct rdda_extent *e);
 /*
- * Open a released extent again, now, and if @refused also one that is REFUSED, even
- * where another host had it meanwhile: other refused extents are retried automatically. A mounted
- * volume that is refused a newer layout keeps what it has: the target closes it when the
- * extent ends or is released.
+ * Open a released extent again, now; with @refused also an extent that is REFUSED, even if another
+ * host had it meanwhile. Other refused extents are retried automatically. A mounted volume that is
+ * refused a newer layout keeps its opening: the target closes it when the extent ends or is
+ * released.
  */
 void rdda_extent_retry(struct rdda_extent *e, bool refused);
 void rdda_extent_info(struct rdda_extent *e, struct rdda_extent_info *info);
-/* Reopens use the new one; a live extent is opened with it at once. */
+/* Set a new epoch. Later OPENs use it; a live extent is opened with the new epoch at once. */
 void rdda_extent_set_epoch(struct rdda_extent *e, u64 epoch);
 /**
  * rdda_extent_attach() - have the target note an attach number, durably
  * @e: extent, open for writing, that is UP, or REFUSED for an older number
- * @number: not zero, less than 2^63; every later OPEN of @e carries it, also where this fails
+ * @number: not zero, less than 2^63; every later OPEN of @e carries it, also after a failure
  *
- * One call at a time. I/O goes on meanwhile. Sleeps until it is answered, 30 s at most.
+ * One call at a time. I/O goes on meanwhile. Sleeps until the answer, 30 s at most.
  *
- * Return: 0; -EINVAL; -ESTALE: a higher one is noted, or the same of another host, and the extent
- * is REFUSED, so that I/O waits as for an old epoch; -ENOLINK: not UP, or the target
- * could not note it, though it may do so later.
+ * Return: 0; -EINVAL; -ESTALE: a higher number is noted, or the same of another host, and the
+ * extent is REFUSED, so that I/O waits as for an old epoch; -ENOLINK: not UP, or the target could
+ * not note the number, though it may do so later.
  */
 int rdda_extent_attach(struct rdda_extent *e, u64 number);
 
@@ -197,30 +200,30 @@ enum rdda_io_op {
 /* WRITE: keep the payload from @stage_offset on staged, set io->stage */
 #define RDDA_IO_STAGE	2
 #define RDDA_IO_UNMAP	4	/* ZEROES: the drive may deallocate */
-#define RDDA_IO_POST	8	/* nothing follows it: post it at once, as rdda_commit() does */
-#define RDDA_IO_POLLED	16	/* the submitter calls rdda_poll() until it has ended */
+#define RDDA_IO_POST	8	/* no other I/O follows: post at once, as rdda_commit() does */
+#define RDDA_IO_POLLED	16	/* the submitter calls rdda_poll() until the I/O has ended */
 
 /**
  * struct rdda_io - one I/O to an opened extent
- * @op: what
+ * @op: operation
  * @flags: RDDA_IO_*
  * @queue: blk-mq hardware queue, spreads over channels
  * @addr: byte address within the extent, a multiple of the LBA size
  * @len: bytes
  * @sg: payload, @nents entries; not NULL for READ and WRITE without @stage
  * @nents: entries of @sg
- * @stage: WRITE with a payload staged before, which may be put when the I/O has ended: @sg is
- *	not read. Where the stage was dropped it ends with -ESTALE, and part of it may be
+ * @stage: WRITE of a payload staged before; @sg is not read. The stage may be put when the I/O has
+ *	ended. If the stage was dropped, the I/O ends with -ESTALE, and part of the payload may be
  *	written: send again with @sg
- * @stage_offset: a multiple of the LBA size. With RDDA_IO_STAGE: where what is kept begins in
- *	the payload, a page at most; what is before it, a header, is sent only once. With @stage:
- *	where the payload begins in what was kept. Else not read
- * @behind: RDDA_IO_STAGE, where @stage_offset is not 0: a stage to keep it behind, as one with what
- *	that has, where it has room for whole pages; the caller's reference stays its own. NULL, or
- *	NULL afterwards: it is kept by itself, if at all
- * @stage_at: RDDA_IO_STAGE, afterwards: where in @stage it begins
- * @stage_room: RDDA_IO_STAGE: bytes to have room for, with what is kept behind it; afterwards 0
- *	where there is none
+ * @stage_offset: a multiple of the LBA size. With RDDA_IO_STAGE: offset in the payload, a page at
+ *	most, where the part to keep begins; the part before, a header, is sent only once. With
+ *	@stage: offset in the kept data where this payload begins. Else not read
+ * @behind: RDDA_IO_STAGE with @stage_offset not 0: a stage with room for whole pages; the payload
+ *	is kept behind the data there, in the same stage. The caller keeps its own reference. NULL,
+ *	or set to NULL: the payload is kept separately, if at all
+ * @stage_at: RDDA_IO_STAGE, afterwards: offset of the payload in @stage
+ * @stage_room: RDDA_IO_STAGE: bytes of room wanted, for this payload and later ones; afterwards 0
+ *	if there is no room
  * @done: any context but hard interrupt; may free the I/O
  * @private: used by RDDA while the I/O is in flight
  */
@@ -243,51 +246,50 @@ struct rdda_io {
 	struct rdda_extent *extent;
 	u32	issued;			/* bytes turned into commands */
 	atomic_t left;			/* commands in flight + 1 while issuing */
-	int	err;			/* the first */
+	int	err;			/* the first error */
 	unsigned long private[6];
 };
 
 /**
- * rdda_submit() - send an I/O; it may wait for credits or arena inside
+ * rdda_submit() - send an I/O; the I/O may wait inside RDDA for credits or arena
  * @e: extent
- * @io: stays RDDA's until @io->done
+ * @io: owned by RDDA until @io->done
  *
- * Any context but hard interrupt; does not sleep; @io->done may be called from
- * within. Nothing need be posted before rdda_commit() of the same extent and
- * queue, or an I/O with RDDA_IO_POST. An extent that is not UP ends
- * the I/O with -ENOLINK, -ENODEV (GONE) or -EACCES (REFUSED, but for -ESTALE).
+ * Any context but hard interrupt; does not sleep; @io->done may be called before the return. RDDA
+ * may post nothing before rdda_commit() of the same extent and queue, or an I/O with RDDA_IO_POST.
+ * If the extent is not UP, the I/O ends with -ENOLINK, -ENODEV (GONE) or -EACCES (REFUSED, but
+ * for -ESTALE).
  */
 void rdda_submit(struct rdda_extent *e, struct rdda_io *io);
-/* Post what was submitted to the channel that serves @queue. */
+/* Post I/O submitted to the channel of @queue. */
 void rdda_commit(struct rdda_extent *e, unsigned int queue);
 /**
- * rdda_poll() - take what has come by the channel that serves @queue, instead of an interrupt
+ * rdda_poll() - take completions of the channel of @queue, instead of an interrupt
  * @e: extent
  * @queue: as in the I/Os
  *
- * A help and never a duty: what is not polled for ends nevertheless, in a tick or two. Any I/O
- * of the channel may end in here. Process context with interrupts and softirqs enabled; does
- * not sleep. In an RCU read section of the caller's, after which @e may be closed.
+ * A help and never a duty: without polling, I/O ends nevertheless, in a tick or two. Any I/O of
+ * the channel may end in here. Process context with interrupts and softirqs enabled; does not
+ * sleep. Called in the caller's RCU read section; after that, @e may be closed.
  *
- * Return: how many messages and send completions there were; 0 also where another one takes
- * them, or where the session began without rdda_poll_queues().
+ * Return: number of messages and send completions taken; 0 also if another walk takes them, or if
+ * the session began without rdda_poll_queues().
  */
 int rdda_poll(struct rdda_extent *e, unsigned int queue);
-/* Queues that a user should have for I/O that is polled, beside the others; 0: none. */
+/* Number of queues that a user should have for polled I/O, beside the others; 0: none. */
 unsigned int rdda_poll_queues(void);
 /*
- * Give a staged payload's memory back; NULL is fine. Any context. A stage is a cache: it ends with
- * its session, and when ordinary I/O needs its memory.
+ * Put a reference to a staged payload; NULL is allowed. Any context. A stage is a cache: its memory
+ * ends with its session, or when ordinary I/O needs it.
  */
 void rdda_stage_put(struct rdda_stage *s);
-/* One more reference to it. Any context. */
+/* Take one more reference to a stage. Any context. */
 void rdda_stage_get(struct rdda_stage *s);
 /*
- * I/O of this extent is not waited for any longer: all that is in flight ends with
- * -ENOLINK as soon as nothing names its pages, also what is only slow; the extent is
- * DOWN until its drive has let go of the commands. The session, which others use, is
- * ended only for pages that nothing else makes safe, and for those not before a
- * silent target would lose it.
+ * End I/O that is stuck. All I/O of the extent in flight ends with -ENOLINK as soon as no request
+ * names its pages, also I/O that is only slow; the extent is DOWN until its drive has ended the
+ * commands. The session, used by others, ends only for pages that nothing else makes safe, and for
+ * those not before a silent target would lose the session.
  */
 void rdda_extent_kick(struct rdda_extent *e);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* States of targets and extents, refusals and what follows. Pure; see state.h. */
+/* States of targets and extents; meaning of refusals. Pure; see state.h. */
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/minmax.h>
@@ -41,8 +41,8 @@ static const s8 target_next[3][RDDA_TEV_NR] = {
  *    |              '---> REFUSED <-'      GONE: OPENING, UP to GONE
  *    '-- RENEW ------ GONE, REFUSED        RENEW of UP: OPEN again while UP
  *
- * An extent that is GONE is requested too, and is GONE until it is opened: LATER does
- * not mean that the drive is back.
+ * OPEN is also sent for an extent that is GONE, which stays GONE until it is opened: LATER does not
+ * mean that the drive is back.
  */
 static const s8 extent_next[5][RDDA_EEV_NR] = {
 	[RDDA_EXTENT_DOWN] = {
@@ -92,7 +92,7 @@ static const s8 extent_next[5][RDDA_EEV_NR] = {
 	},
 };
 
-/* A target's state after an event. Return: -1 when @ev cannot happen in @state. */
+/* Find a target's state after an event. Return: -1 when @ev cannot happen in @state. */
 int rdda_target_next(unsigned int state, enum rdda_target_event ev)
 {
 	if (state >= ARRAY_SIZE(target_next) || ev >= RDDA_TEV_NR)
@@ -100,7 +100,7 @@ int rdda_target_next(unsigned int state, enum rdda_target_event ev)
 	return target_next[state][ev];
 }
 
-/* An extent's state after an event. Return: -1 when @ev cannot happen in @state. */
+/* Find an extent's state after an event. Return: -1 when @ev cannot happen in @state. */
 int rdda_extent_next(unsigned int state, enum rdda_extent_event ev)
 {
 	if (state >= ARRAY_SIZE(extent_next) || ev >= RDDA_EEV_NR)
@@ -109,9 +109,9 @@ int rdda_extent_next(unsigned int state, enum rdda_extent_event ev)
 }
 
 /*
- * How long to wait before the next attempt. @attempt: failed ones so far, from 0. @random: any
- * number; spreads many clients of one target. Doubles from 100 ms to 5 s; the wait is between half
- * of that and all of it.
+ * Milliseconds to wait before the next attempt. @attempt: failed attempts so far, from 0. @random:
+ * any number; spreads many clients of one target. The limit doubles from 200 ms to 5 s; the wait is
+ * between half of the limit and the limit.
  */
 u32 rdda_backoff_ms(unsigned int attempt, u32 random)
 {
@@ -123,8 +123,8 @@ u32 rdda_backoff_ms(unsigned int attempt, u32 random)
 }
 
 /*
- * What an answer to OPEN means for the extent. @status: enum rdda_open_status, from the wire: any
- * number. @err: set to why it is not UP, negative; 0 when it is.
+ * Find the event that an answer to OPEN is for the extent. @status: enum rdda_open_status, from the
+ * wire: any number. @err: set to the reason for not being UP, negative; 0 when UP.
  */
 enum rdda_extent_event rdda_open_event(unsigned int status, int *err)
 {
@@ -163,8 +163,8 @@ enum rdda_extent_event rdda_open_event(unsigned int status, int *err)
 }
 
 /*
- * NVMe status of a completion as a negative errno. @status: enum rdda_status, from the wire: any
- * number.
+ * Convert the NVMe status of a completion to a negative errno, or 0. @status: enum rdda_status,
+ * from the wire: any number.
  */
 int rdda_status_errno(u16 status)
 {
@@ -188,15 +188,15 @@ static bool state_key_same(const struct rdda_key *a, const struct rdda_key *b)
 {
 	unsigned int i, differ = (a->id ^ b->id) | (a->len ^ b->len);
 
-	for (i = 0; i < sizeof(a->key); i++)	/* to the end, whatever differs */
+	for (i = 0; i < sizeof(a->key); i++)	/* to the end, whatever differs: constant time */
 		differ |= a->key[i] ^ b->key[i];
 	return !differ;
 }
 
 /*
- * Whether a session may be that has logged in with a key. @table: the keys in use, the newest
- * first; without that one there is no authentication. @key: the session's, RDDA_KEY_NONE: it has
- * logged in without.
+ * True if a session that logged in with @key may go on. @table: the keys in use, the newest first;
+ * without a newest key there is no authentication. @key: the session's; RDDA_KEY_NONE: the session
+ * logged in without a key.
  */
 bool rdda_key_counts(const struct rdda_key table[2], const struct rdda_key *key)
 {
@@ -206,8 +206,8 @@ bool rdda_key_counts(const struct rdda_key table[2], const struct rdda_key *key)
 }
 
 /*
- * A refused login as a negative errno. @reason: enum rdda_reject_reason, from the wire; 0: refused
- * without a reason.
+ * Convert the reason of a refused login to a negative errno. @reason: enum rdda_reject_reason, from
+ * the wire; 0: refused without a reason.
  */
 int rdda_reject_errno(unsigned int reason)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The states of a target and of an extent, as a client sees them, and what it
- * does about a refusal. Pure: tables and arithmetic.
+ * States of a target and of an extent, as a client sees them, and a client's reaction to refusals.
+ * Pure: tables and arithmetic.
  */
 #ifndef RDDA_STATE_H
 #define RDDA_STATE_H
@@ -22,7 +22,7 @@ enum rdda_extent_state {
 	RDDA_EXTENT_REFUSED,
 };
 
-/* What can happen to a target: see target_next[] in state.c. */
+/* Events of a target: see target_next[] in state.c. */
 enum rdda_target_event {
 	RDDA_TEV_TRY,		/* time to connect */
 	RDDA_TEV_LOGGED_IN,	/* proved both ways, arena known, all channels there */
@@ -30,14 +30,14 @@ enum rdda_target_event {
 	RDDA_TEV_NR,
 };
 
-/* What can happen to an extent: see extent_next[] in state.c. */
+/* Events of an extent: see extent_next[] in state.c. */
 enum rdda_extent_event {
 	RDDA_EEV_OPEN,		/* OPEN is being sent */
 	RDDA_EEV_OPENED,
 	RDDA_EEV_LATER,		/* the target answered: try again */
 	RDDA_EEV_REFUSED,
-	RDDA_EEV_GONE,		/* its drive is away */
-	RDDA_EEV_LOST,		/* the session went */
+	RDDA_EEV_GONE,		/* the drive is away */
+	RDDA_EEV_LOST,		/* the session ended */
 	RDDA_EEV_RENEW,		/* drive back, or a new epoch: OPEN from the start */
 	RDDA_EEV_NR,
 };
@@ -55,15 +55,18 @@ enum rdda_extent_event rdda_open_event(unsigned int status, int *err);
 int rdda_status_errno(u16 status);
 
 /**
- * rdda_share_may() - whether one of several may take more of what they share
- * @used: what it has
- * @avail: what is free
- * @all: of it
- * @alone: it is the only one so far
+ * rdda_share_may() - decide if one of several users may take more of a shared resource
+ * @used: units that this user has
+ * @avail: free units
+ * @all: all units
+ * @alone: there has been no other user so far
  *
- * Twice what is left at most: one that never gives anything back leaves a third
- * to the others, n that began together one part in 2n + 1. One that is alone leaves
- * a sixteenth to those that come later. One that has nothing takes the last, too.
+ * A user may take more while its share is less than twice the free units: one that never gives
+ * any back leaves a third to the others, and n that began together leave one part in 2n + 1. A
+ * user that is alone leaves a sixteenth to later ones. A user without any units may take the
+ * last one, too.
+ *
+ * Return: true if the user may take more.
  */
 static inline bool rdda_share_may(u32 used, u32 avail, u32 all, bool alone)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Checks of everything that arrives on the wire. Pure; see wire.h. */
+/* Checks of all data that arrives on the wire. Pure; see wire.h. */
 #include <linux/errno.h>
 #include <linux/kernel.h>
 #include <linux/string.h>
@@ -8,8 +8,8 @@
 #include "rdda/wire.h"
 
 /*
- * Check that CM private data is a login we can answer. @data: private data of a CM REQ; may be
- * padded with zeroes by the fabric. Return: 0, or the enum rdda_reject_reason to refuse with.
+ * Check that CM private data is a login that this side can answer. @data: private data of a CM REQ;
+ * the fabric may pad it with zeroes. Return: 0, or the enum rdda_reject_reason to refuse with.
  */
 int rdda_login_check(const void *data, size_t len)
 {
@@ -22,10 +22,7 @@ int rdda_login_check(const void *data, size_t len)
 	return 0;
 }
 
-/*
- * Check that an answer fits the login that it answers. @data: private data of a CM REP. Return: 0,
- * or -EPROTO.
- */
+/* Check that an accept fits its login. @data: private data of a CM REP. Return: 0, or -EPROTO. */
 int rdda_accept_check(const void *data, size_t len, const struct rdda_login *login)
 {
 	const struct rdda_accept *a = data;
@@ -52,7 +49,7 @@ int rdda_accept_check(const void *data, size_t len, const struct rdda_login *log
 }
 
 /*
- * Check that CM private data is a channel that joins its session. @data: private data of a CM REQ
+ * Check that CM private data is a join of a channel to its session. @data: private data of a CM REQ
  * that begins with RDDA_MAGIC_JOIN. Return: 0, or the enum rdda_reject_reason to refuse with.
  */
 int rdda_join_check(const void *data, size_t len)
@@ -65,8 +62,7 @@ int rdda_join_check(const void *data, size_t len)
 }
 
 /*
- * Check that an answer fits the join that it answers. @data: private data of a CM REP. Return: 0,
- * or -EPROTO.
+ * Check that a joined answer fits its join. @data: private data of a CM REP. Return: 0, or -EPROTO.
  */
 int rdda_joined_check(const void *data, size_t len, const struct rdda_join *join)
 {
@@ -80,7 +76,7 @@ int rdda_joined_check(const void *data, size_t len, const struct rdda_join *join
 	return 0;
 }
 
-/* Check that a client can use what PROVED grants. @m: a whole message. Return: 0, or -EPROTO. */
+/* Check that a client can use the grants of PROVED. @m: a whole message. Return: 0, or -EPROTO. */
 int rdda_proved_check(const struct rdda_proved *m)
 {
 	u32 bytes = le32_to_cpu(m->arena_bytes), first = le32_to_cpu(m->arena_len);
@@ -92,7 +88,7 @@ int rdda_proved_check(const struct rdda_proved *m)
 	return 0;
 }
 
-/* Per type: the side that sends it, its exact size or the size of an entry. */
+/* Rule for each message type: its senders, its exact size or the size of an entry. */
 struct msg_rule {
 	u16	fixed;		/* bytes of the message without entries */
 	u16	entry;		/* bytes per hdr.count entry; 0: count must be 0 */
@@ -123,10 +119,11 @@ static const struct msg_rule msg_rules[] = {
 };
 
 /*
- * Check that a SEND is well formed. @msg: a whole message, aligned to 8 bytes. @from_client: the
- * client sent it, else the target. Only the frame is checked here: type, direction, sizes, counts.
- * What the fields mean is checked where they are used. Return: 0; -EOPNOTSUPP for a control
- * message of a type we do not know (it is answered with RDDA_ERROR); -EPROTO for anything else.
+ * Check that a SEND is well formed. @msg: a whole message, aligned to 8 bytes. @from_client: true
+ * if the client sent the message, false if the target did. Only the frame is checked here: type,
+ * direction, sizes, counts; the code that uses a field checks its value. Return: 0; -EOPNOTSUPP for
+ * a control message of an unknown type (the caller answers RDDA_ERROR); -EPROTO for any other
+ * error.
  */
 int rdda_msg_check(const void *msg, size_t len, bool from_client)
 {
@@ -141,7 +138,7 @@ int rdda_msg_check(const void *msg, size_t len, bool from_client)
 	if (h->type >= ARRAY_SIZE(msg_rules))
 		return -EOPNOTSUPP;
 	r = &msg_rules[h->type];
-	if (!r->by_client && !r->by_target)	/* a number that nothing has now */
+	if (!r->by_client && !r->by_target)	/* a number without a message now */
 		return -EOPNOTSUPP;
 	if (!(from_client ? r->by_client : r->by_target))
 		return -EPROTO;
@@ -153,7 +150,7 @@ int rdda_msg_check(const void *msg, size_t len, bool from_client)
 	return 0;
 }
 
-/* The first of the extents that ends behind @slba; @chk->nr_ext when none does. */
+/* Find the first extent that ends behind @slba. Return: index; @chk->nr_ext when there is none. */
 static unsigned int wire_range_find(const struct rdda_check *chk, u64 slba)
 {
 	unsigned int low = 0, high = chk->nr_ext;
@@ -170,7 +167,10 @@ static unsigned int wire_range_find(const struct rdda_check *chk, u64 slba)
 	return low;
 }
 
-/* Whether one opened extent, or several that touch, hold all of the blocks. */
+/*
+ * Check that one opened extent, or several adjacent ones, hold all of the blocks, and allow the
+ * write. Return: 0, or the positive enum rdda_status to complete with.
+ */
 static int wire_range_check(const struct rdda_check *chk, u64 slba, u64 blocks, bool write)
 {
 	unsigned int i;
@@ -200,7 +200,7 @@ static bool wire_in_arena(const struct rdda_check *chk, u64 off, u32 len)
 	       len <= chk->arena_len - (off - chk->arena_off);
 }
 
-/* PRP1 runs to the end of its page, PRP2 names the rest. */
+/* Check a payload: PRP1 runs to the end of its page, PRP2 names the rest. Return: 0, or -EPROTO. */
 static int payload_parse(const struct rdda_cmd *cmd, const struct rdda_check *chk,
 			 struct rdda_parsed *out)
 {
@@ -243,7 +243,7 @@ static int fields_parse(const struct rdda_cmd *cmd, struct rdda_parsed *out)
 	u16 control = le16_to_cpu(cmd->control), may = 0;
 	u32 cdw13 = 0;
 
-	/* one by one: memset() of so little costs more than all of the rest */
+	/* one by one: memset() of a few bytes costs more than the rest of the function */
 	out->opcode = cmd->opcode;
 	out->cid = le16_to_cpu(cmd->cid);
 	out->push = false;
@@ -285,12 +285,12 @@ static int fields_parse(const struct rdda_cmd *cmd, struct rdda_parsed *out)
 }
 
 /*
- * Check one command against what its session may do. @cmd: a private copy (a receive buffer: no
- * peer can write it). @chk: the grants and the arena it is checked against. @out: the command in
- * host order, whole only when 0 is returned. NVM Command Set specification, Read, Write, Write
+ * Check one command against the rights of its session. @cmd: a private copy (a receive buffer: no
+ * peer can write it). @chk: the grants and the arena to check against. @out: the command in host
+ * order, complete only if the return is 0. NVM Command Set specification, Read, Write, Write
  * Zeroes, Dataset Management; Base specification, Flush. Return: 0; -EPROTO for a command that no
- * honest client sends (the channel ends); else the positive enum rdda_status to complete it with:
- * an honest client can meet those when a grant was taken away meanwhile.
+ * honest client sends (the channel ends); else the positive enum rdda_status to complete the
+ * command with: an honest client can meet one when a grant was taken away meanwhile.
  */
 int rdda_cmd_parse(const struct rdda_cmd *cmd, const struct rdda_check *chk,
 		   struct rdda_parsed *out)
@@ -322,10 +322,10 @@ int rdda_cmd_parse(const struct rdda_cmd *cmd, const struct rdda_check *chk,
 }
 
 /*
- * Find what a WRITE with an immediate carries. @imm: immediate. @len: bytes that it placed, as the
- * NIC says. @features: that were agreed on. @chk: arena of the channel. @out: set to what lies
- * where: the command does not cross a page, and the client can write there: copy it, then judge the
- * copy. Return: 0, or -EPROTO.
+ * Find payload, header and command of a WRITE with an immediate. @imm: immediate. @len: bytes
+ * placed by the WRITE, as the NIC says. @features: as agreed on. @chk: arena of the channel. @out:
+ * set to the place of each. The command does not cross a page, and the client can still write
+ * there: copy the command, then check the copy. Return: 0, or -EPROTO.
  */
 int rdda_inline_check(u32 imm, size_t len, u32 features, const struct rdda_check *chk,
 		      struct rdda_inline *out)
@@ -342,20 +342,20 @@ int rdda_inline_check(u32 imm, size_t len, u32 features, const struct rdda_check
 	out->bytes = bytes;
 	out->head = head;
 	out->cmd = head ? off - head - sizeof(struct rdda_cmd) : off + bytes;
-	/* before the first page that would be far behind the last */
+	/* a command before page 0 wraps to an offset far behind the arena's end */
 	return wire_in_arena(chk, head ? out->cmd : off, len) ? 0 : -EPROTO;
 }
 
 /*
- * Check that a command writes the payload that came with it, and all that came. @in: as
- * rdda_inline_check() gave it. @features: that were agreed on. @p: the command, that
- * rdda_cmd_parse() passed or gave a status. Return: 0, or -EPROTO.
+ * Check that a command writes the payload that came with it, and all of that. @in: as
+ * rdda_inline_check() gave it. @features: as agreed on. @p: the command; rdda_cmd_parse() passed it
+ * or gave a status. Return: 0, or -EPROTO.
  */
 int rdda_inline_cmd_check(const struct rdda_inline *in, u32 features, const struct rdda_parsed *p)
 {
 	if (p->opcode != RDDA_OP_WRITE)
 		return -EPROTO;
-	/* of a namespace that is not open */
+	/* the namespace is not open */
 	if (!p->bytes)
 		return 0;
 	if (!in->head && p->off[0] == in->off && p->bytes == in->bytes)
@@ -380,8 +380,8 @@ static u8 *wire_put_le32(u8 *at, u32 value)
 }
 
 /*
- * The bytes that a side's HMAC of channel 0 is taken over. @by_client: whose proof; the role label
- * keeps one from serving as the other. @out: RDDA_PROOF_BYTES bytes.
+ * Put together the bytes under a side's HMAC of channel 0. @by_client: side that proves; the role
+ * label keeps one side's proof from serving as the other's. @out: RDDA_PROOF_BYTES bytes.
  */
 void rdda_proof_bytes(const struct rdda_proof *p, bool by_client, u8 out[RDDA_PROOF_BYTES])
 {
@@ -402,7 +402,7 @@ void rdda_proof_bytes(const struct rdda_proof *p, bool by_client, u8 out[RDDA_PR
 	wire_put_le32(at, by_client ? 0 : p->channels);
 }
 
-/* As rdda_proof_bytes(), of another channel. @out: RDDA_JOIN_BYTES bytes. */
+/* As rdda_proof_bytes(), for another channel. @out: RDDA_JOIN_BYTES bytes. */
 void rdda_join_bytes(const struct rdda_join_proof *p, bool by_client, u8 out[RDDA_JOIN_BYTES])
 {
 	static const char label[2][16] = { "rdda joined 1", "rdda join 1" };

@@ -47,15 +47,15 @@
 #define RDDA_HMAC_LEN		32
 #define RDDA_KEY_NONE		0		/* key id: without authentication */
 
-/* Features: a login names what the client knows, its answer what is used. */
+/* Features: a login names those that the client knows, its answer those in use. */
 #define RDDA_FEAT_RUNS		1U		/* one push may carry several reads */
 #define RDDA_FEAT_INLINE	2U		/* a WRITE may carry a command behind its payload */
-#define RDDA_FEAT_INLINE_REST	4U		/* ... also where its first PRP is elsewhere */
-#define RDDA_FEAT_INLINE_HEAD	8U		/* ... and come with it, the command first */
+#define RDDA_FEAT_INLINE_REST	4U		/* ... also if the first PRP is elsewhere */
+#define RDDA_FEAT_INLINE_HEAD	8U		/* ... also with its header, the command first */
 #define RDDA_FEATURES		(RDDA_FEAT_RUNS | RDDA_FEAT_INLINE | RDDA_FEAT_INLINE_REST | \
 				 RDDA_FEAT_INLINE_HEAD)
 
-#define RDDA_ATTACH_MAX		(~0ULL >> 1)	/* numbers of attachments */
+#define RDDA_ATTACH_MAX		(~0ULL >> 1)	/* largest attach number */
 #define RDDA_CMDS_MAX		16		/* commands in one SEND */
 #define RDDA_DONES_MAX		64		/* completions in one SEND */
 #define RDDA_MSG_MAX		1040		/* header + 16 commands */
@@ -73,9 +73,9 @@ struct rdda_login {
 	u8	host_uuid[RDDA_UUID_LEN];
 	u8	nonce[RDDA_NONCE_LEN];
 	__le32	boot;		/* first 32 bits of the client's boot id */
-	__le32	number;		/* of this session within that boot */
+	__le32	number;		/* number of this session within that boot */
 	u8	rail;
-	u8	channels;	/* most that the client has a use for; 0: it does not say */
+	u8	channels;	/* channels that the client can use, at most; 0: not said */
 } __attribute__((packed));
 static_assert(sizeof(struct rdda_login) == 54, "CM REQ carries 56 bytes at most");
 
@@ -99,7 +99,7 @@ struct rdda_accept {
 } __attribute__((packed));
 static_assert(sizeof(struct rdda_accept) == 84, "CM REP carries 196 bytes at most");
 
-/* Another channel of a session that is proved. It proves itself: see rdda_join_bytes(). */
+/* Another channel of a proved session, with its own proof: see rdda_join_bytes(). */
 struct rdda_join {
 	__le32	magic;		/* RDDA_MAGIC_JOIN */
 	__le32	session;	/* as in the accept of channel 0 */
@@ -127,7 +127,7 @@ enum rdda_reject_reason {
 	RDDA_REJ_KEY		= 3,	/* unknown key id, or a key is needed */
 	RDDA_REJ_BUSY		= 4,	/* too many unproven connections, or out of budget */
 	RDDA_REJ_CHANNEL	= 5,	/* no such session, channel taken or not granted */
-	RDDA_REJ_STALE		= 6,	/* an older incarnation than the one seen */
+	RDDA_REJ_STALE		= 6,	/* the target has seen a newer incarnation */
 	RDDA_REJ_NOT_READY	= 7,	/* the target has no identity yet: meshd not running */
 	RDDA_REJ_TWIN		= 8,	/* another boot of this host UUID lives */
 };
@@ -155,7 +155,7 @@ enum rdda_type {
 	RDDA_OPEN	= 22,	/* c>t */
 	RDDA_OPENED	= 23,	/* t>c */
 	RDDA_CLOSE	= 24,	/* c>t */
-	RDDA_CLOSED	= 25,	/* t>c  after every command admitted under it */
+	RDDA_CLOSED	= 25,	/* t>c after every command admitted under the opening */
 	RDDA_EVENT	= 26,	/* t>c */
 	RDDA_BYE	= 28,	/* both: the sender ends the session, in order */
 	RDDA_ERROR	= 29,	/* both: answer to an unknown control message */
@@ -164,13 +164,13 @@ enum rdda_type {
 	RDDA_SHRINK	= 32,	/* reserved: target requests arena back */
 };
 
-/* What every SEND begins with. */
+/* Header of every SEND. */
 struct rdda_hdr {
 	u8	type;	/* enum rdda_type */
 	u8	flags;	/* per type, else zero */
-	__le16	count;	/* entries that follow, for the types that have several */
+	__le16	count;	/* entries behind the fixed part, for types with entries */
 	__le32	len;	/* bytes of the whole message, this header included */
-	__le64	tag;	/* of a request; its answer carries the same */
+	__le64	tag;	/* tag of a request; the answer carries the same */
 } __attribute__((packed));
 static_assert(sizeof(struct rdda_hdr) == 16, "wire format");
 
@@ -185,9 +185,9 @@ struct rdda_proved {
 	struct rdda_hdr hdr;
 	u8	hmac[RDDA_HMAC_LEN];
 	__le32	arena_bytes;		/* of the whole session */
-	__le32	arena_len;		/* of them, the first for channel 0 */
+	__le32	arena_len;		/* part of channel 0, the first one */
 	__le16	channels;		/* granted to the session, all rails */
-	__le16	pieces;			/* how many ARENA will name */
+	__le16	pieces;			/* number of pieces in ARENA */
 	__le32	reserved;
 } __attribute__((packed));
 static_assert(sizeof(struct rdda_proved) == 64, "wire format");
@@ -217,23 +217,23 @@ enum rdda_access {
 
 /* hdr.flags */
 #define RDDA_OPEN_PREEMPT	1	/* fence the holder first */
-#define RDDA_OPEN_AGAIN		2	/* this client had it open before */
+#define RDDA_OPEN_AGAIN		2	/* this client had the extent open before */
 
 struct rdda_open {
 	struct rdda_hdr hdr;
 	u8	extent[RDDA_UUID_LEN];
-	__le64	epoch;			/* of the layout; older than the highest seen is refused */
-	__le64	attach;			/* number to be noted, with RDDA_RW alone; 0: none */
+	__le64	epoch;			/* epoch of the layout; refused below the highest seen */
+	__le64	attach;			/* number to note, only with RDDA_RW; 0: none */
 	u8	access;			/* enum rdda_access */
 	u8	reserved[7];
 } __attribute__((packed));
 static_assert(sizeof(struct rdda_open) == 56, "wire format");
 
-/* Status of OPENED and CLOSED: what a client does about it differs. */
+/* Status of OPENED and CLOSED; a client reacts differently to each. */
 enum rdda_open_status {
 	RDDA_OPEN_OK		= 0,
 	RDDA_OPEN_NO_EXTENT	= 1,	/* not on this target (drive away, or freed) */
-	RDDA_OPEN_HELD		= 2,	/* by @holder; with -PREEMPT it is fenced */
+	RDDA_OPEN_HELD		= 2,	/* by @holder; RDDA_OPEN_PREEMPT fences the holder */
 	RDDA_OPEN_STALE		= 3,	/* a higher epoch was seen */
 	RDDA_OPEN_DRAINING	= 4,	/* commands of an old incarnation not dead yet: try again */
 	RDDA_OPEN_GRACE		= 5,	/* target just started, noted holder first: try again */
@@ -254,15 +254,15 @@ struct rdda_opened {
 	u8	drive[RDDA_UUID_LEN];
 	union {
 		u8	holder[RDDA_UUID_LEN];	/* with RDDA_OPEN_HELD */
-		/* with RDDA_OPEN_OK: the longest dead_ms of a client here; 0: not said */
+		/* with RDDA_OPEN_OK: the longest dead_ms of a client of this target; 0: not said */
 		__le32	dead_ms;
 	};
 	__le64	slba;			/* where the extent begins on the drive */
-	__le64	blocks;			/* its length */
+	__le64	blocks;			/* length of the extent */
 	__le64	attach;			/* highest number noted, with any status; 0: none */
 	__le32	nsid;			/* the session's handle of the drive */
-	__le32	handle;			/* of this opening, for CLOSE */
-	__le32	max_bytes;		/* a command to this drive */
+	__le32	handle;			/* handle of this opening, for CLOSE */
+	__le32	max_bytes;		/* largest command to this drive */
 	__le32	discard_blocks;		/* granularity */
 	u8	lba_shift;		/* 9 or 12 */
 	u8	status;			/* enum rdda_open_status */
@@ -281,7 +281,7 @@ static_assert(sizeof(struct rdda_close) == 24, "wire format");
 enum rdda_event_kind {
 	RDDA_EV_DRIVE_GONE	= 1,
 	RDDA_EV_DRIVE_BACK	= 2,
-	RDDA_EV_REVOKED		= 3,	/* an opened extent was taken away: @handle */
+	RDDA_EV_REVOKED		= 3,	/* the opened extent @handle was taken away */
 	RDDA_EV_SHARE		= 4,	/* another login would be granted @handle channels now */
 };
 
@@ -296,8 +296,8 @@ struct rdda_event {
 static_assert(sizeof(struct rdda_event) == 48, "wire format");
 
 /*
- * BYE and ERROR: why, as a positive errno. A BYE that refuses a login after its
- * proof was read has the enum rdda_reject_reason too.
+ * BYE and ERROR: the reason, as a positive errno. A BYE that refuses a login after its proof was
+ * read has the enum rdda_reject_reason too.
  */
 struct rdda_note {
 	struct rdda_hdr hdr;
@@ -331,7 +331,7 @@ struct rdda_cmd {
 	__le32	nsid;		/* the session's handle of a drive, from OPENED */
 	__le32	cdw2;		/* zero */
 	__le32	cdw3;		/* zero */
-	/* of a pushed read: bounce offset (a multiple of RDDA_PAGE) | RDDA_MPTR_PUSH; else zero */
+	/* pushed read: bounce offset (a multiple of RDDA_PAGE) | RDDA_MPTR_PUSH; else zero */
 	__le64	mptr;
 	__le64	prp1;	/* arena offset where the payload begins; runs to the end of its page */
 	/*
@@ -340,8 +340,8 @@ struct rdda_cmd {
 	 */
 	__le64	prp2;
 	__le64	slba;		/* first block, absolute on the drive */
-	__le16	nlb;		/* blocks - 1; of DSM the low half of a 32-bit count of blocks */
-	__le16	control;	/* FUA; DEAC of write zeroes; of DSM the high half of its count */
+	__le16	nlb;		/* blocks - 1; DSM: the low half of a 32-bit count of blocks */
+	__le16	control;	/* FUA; write zeroes: DEAC; DSM: the high half of the count */
 	__le32	cdw13;		/* zero; DSM: RDDA_DSM_AD */
 	__le32	cdw14;		/* zero */
 	__le32	cdw15;		/* zero */
@@ -381,8 +381,8 @@ struct rdda_dones {
 } __attribute__((packed));
 
 /*
- * CID: 10 bits say which command slot, 6 are the generation, which changes with each use
- * of that slot: a late or forged one is recognized.
+ * CID: 10 bits are the command slot, 6 are the generation, which changes with each use of the slot:
+ * a late or forged CID is recognized.
  */
 #define RDDA_CID_SLOT_BITS	10
 #define RDDA_CMD_SLOTS_MAX	(1U << RDDA_CID_SLOT_BITS)
@@ -392,10 +392,9 @@ struct rdda_dones {
 #define RDDA_GEN_MASK		0x3f
 
 /*
- * The immediate of a push: bits 0-15 the CID of its first read. With
- * RDDA_FEAT_RUNS bits 16-19 say how many more reads the same WRITE carries, whose
- * bounce pages follow, and bits 20-25 are the sum of their generations. A read
- * that failed is in a DONE.
+ * The immediate of a push: bits 0-15 are the CID of the first read. With RDDA_FEAT_RUNS, bits 16-19
+ * are the number of further reads in the same WRITE, with consecutive bounce pages, and bits 20-25
+ * are the sum of their generations. A read that failed is in a DONE.
  */
 #define RDDA_IMM(cid, more, gens) \
 	((u32)(cid) | (u32)(more) << 16 | (u32)((gens) & RDDA_GEN_MASK) << 20)
@@ -406,12 +405,13 @@ struct rdda_dones {
 #define RDDA_RUN_MAX		16		/* reads in one push */
 
 /*
- * The immediate of a write that carries its own command (RDDA_FEAT_INLINE), the other
- * way: bits 0-19 the arena page where the WRITE's payload begins, bits 20-30 the payload's
- * length in 512 bytes. The struct rdda_cmd lies behind it, in the same WRITE, and names it by its
- * first PRP; with RDDA_FEAT_INLINE_REST also by its second: what the first one names lies
- * elsewhere, and came before. With RDDA_FEAT_INLINE_HEAD it may lie right before that page and be
- * in the same WRITE, which is as much longer: the command is in front of it then.
+ * The immediate of a write that carries its own command (RDDA_FEAT_INLINE), the other way: bits
+ * 0-19 are the arena page where the payload of the WRITE begins, bits 20-30 the length of the
+ * payload in units of 512 bytes. The struct rdda_cmd lies behind the payload, in the same WRITE,
+ * and names the payload by its first PRP. With RDDA_FEAT_INLINE_REST the second PRP may name the
+ * payload: then the first PRP names a header elsewhere, which came before. With
+ * RDDA_FEAT_INLINE_HEAD the header may lie right before the payload's page and be in the same
+ * WRITE, which is longer by that much: the command is then in front of the header.
  */
 #define RDDA_INLINE_UNIT	512U
 #define RDDA_INLINE_MAX		(0x7ffU * RDDA_INLINE_UNIT)
@@ -430,13 +430,13 @@ struct rdda_extent_view {
 	bool	rw;	/* opened for writing */
 };
 
-/* What a command is checked against. */
+/* Rights and limits that a command is checked against. */
 struct rdda_check {
 	/* opened extents of the drive that @nsid names, sorted by slba, not overlapping */
 	const struct rdda_extent_view *ext;
-	unsigned int nr_ext;	/* how many; zero when the session has no such drive */
-	unsigned int lba_shift;	/* of the drive */
-	u32	max_bytes;	/* payload a command may have */
+	unsigned int nr_ext;	/* number of @ext; zero when the session has no such drive */
+	unsigned int lba_shift;	/* LBA size of the drive, as a shift */
+	u32	max_bytes;	/* largest payload of a command */
 	u32	arena_off;	/* the channel's part of the arena */
 	u32	arena_len;	/* length of that part */
 	u32	bounce_len;	/* the client's bounce arena; zero before BOUNCE */
@@ -446,23 +446,23 @@ struct rdda_check {
 struct rdda_parsed {
 	u8	opcode;	/* enum rdda_opcode */
 	u16	cid;	/* as sent */
-	bool	fua;	/* of a write or write zeroes */
+	bool	fua;	/* write or write zeroes: force unit access */
 	bool	deac;	/* write zeroes may deallocate */
 	bool	push;	/* a read to be pushed to @bounce */
 	u64	slba;	/* first block */
-	u64	blocks;	/* how many */
-	u32	bytes;	/* of payload; zero for discard, write zeroes, flush */
+	u64	blocks;	/* number of blocks */
+	u32	bytes;	/* payload bytes; zero for discard, write zeroes, flush */
 	u32	off[2];	/* arena offsets of the two runs */
-	u32	len[2];	/* their bytes */
+	u32	len[2];	/* bytes of each run */
 	u32	bounce;	/* offset in the client's bounce arena */
 };
 
-/* Where in the arena a WRITE that carries its command has placed what. */
+/* Places, in the arena, of the parts of a WRITE that carries its command. */
 struct rdda_inline {
 	u32	off;	/* the payload, at the beginning of a page */
-	u32	bytes;	/* of payload */
-	u32	head;	/* bytes right before it that came with it */
-	u32	cmd;	/* the command: behind the payload, or before the head */
+	u32	bytes;	/* payload bytes */
+	u32	head;	/* bytes of a header right before the payload, in the same WRITE */
+	u32	cmd;	/* the command: behind the payload, or before the header */
 };
 
 int rdda_login_check(const void *data, size_t len);
@@ -477,14 +477,14 @@ int rdda_inline_check(u32 imm, size_t len, u32 features, const struct rdda_check
 		      struct rdda_inline *out);
 int rdda_inline_cmd_check(const struct rdda_inline *in, u32 features, const struct rdda_parsed *p);
 
-/* What both sides know of channel 0 and prove the key over. */
+/* Data of channel 0 that both sides know, proved with the key. */
 struct rdda_proof {
 	struct rdda_login login;	/* as sent by the client, byte for byte */
 	struct rdda_accept accept;	/* as sent by the target */
 	u8	boot_id[RDDA_UUID_LEN];	/* the client's, whole */
 	u32	qpn[2];			/* of client and target */
 	u8	gid[2][16];		/* of client and target */
-	u32	arena_bytes;		/* granted, as in PROVED; in the target's proof only */
+	u32	arena_bytes;		/* granted, as in PROVED; only in the target's proof */
 	u32	arena_len;		/* the same */
 	u16	channels;		/* the same */
 };
@@ -492,16 +492,16 @@ struct rdda_proof {
 #define RDDA_PROOF_BYTES	(16 + 54 + 84 + 16 + 2 * 20 + 12)
 void rdda_proof_bytes(const struct rdda_proof *p, bool by_client, u8 out[RDDA_PROOF_BYTES]);
 
-/* The same of another channel of a proved session. */
+/* The same for another channel of a proved session. */
 struct rdda_join_proof {
 	u32	session;	/* number, from the accept of channel 0 */
 	u32	channel;	/* index */
 	/* of client and target, from login and accept of channel 0 */
 	u8	nonce[2][RDDA_NONCE_LEN];
-	/* of client and target, of this channel; the target's in its own proof only */
+	/* of client and target, of this channel; the target's only in its own proof */
 	u32	qpn[2];
 	u8	gid[2][16];	/* of client and target, of this channel */
-	u32	arena_off;	/* granted to this channel; in the target's proof only */
+	u32	arena_off;	/* granted to this channel; only in the target's proof */
 	u32	arena_len;	/* the same */
 };
 

@@ -30,10 +30,10 @@ static u32 sge_clamp(u32 sge)
 }
 
 /*
- * Check that RDDA can run on this port, and find the limits. @lim: filled in on success. RDDA needs
- * reliable connections with immediates and fast registration: iWARP has no immediates and would
- * need a remotely writable registration for each READ. Return: 0, or -EOPNOTSUPP after a line in
- * the log.
+ * Check that RDDA can run on this port, and find the device's limits. @lim: filled in on success.
+ * RDDA needs reliable connections with immediates and fast registration: iWARP has no immediates
+ * and would need a remotely writable registration for each READ. Return: 0, or -EOPNOTSUPP after a
+ * line in the log.
  */
 int rdda_device_limits(struct ib_device *dev, u32 port, struct rdda_limits *lim)
 {
@@ -56,8 +56,8 @@ int rdda_device_limits(struct ib_device *dev, u32 port, struct rdda_limits *lim)
 	lim->max_wr = a->max_qp_wr - RDDA_DRAIN_WR;
 	lim->mr_pages = a->max_fast_reg_page_list_len;
 	/*
-	 * Soft-RoCE may complete a READ without error though the answer seemed one; the QP then
-	 * breaks
+	 * if Soft-RoCE takes the answer to a READ for an error, the READ completes without error,
+	 * and the queue pair breaks only then
 	 */
 	lim->prove_reads = dev->ops.driver_id == RDMA_DRIVER_RXE;
 	return 0;

@@ -71,10 +71,10 @@ struct rdda_target_info {
 	u64	sends;			/* messages posted: SENDs, and WRITEs with a command, ... */
 	u64	writes;			/* ... RDMA WRITEs ... */
 	u64	reads;			/* ... and READs */
-	u64	pushes;			/* reads pushed to us */
+	u64	pushes;			/* reads pushed to this host */
 	u64	commands;
 	u64	write_bytes;		/* payload of all RDMA WRITEs */
-	u64	inlines;		/* of @sends, WRITEs that carried their command */
+	u64	inlines;		/* of @sends: WRITEs that carried a command */
 	u64	reconnects;
 };
 
@@ -288,8 +288,8 @@ void rdda_stage_get(struct rdda_stage *s);
 /*
  * End I/O that is stuck. All I/O of the extent in flight ends with -ENOLINK as soon as no request
  * names its pages, also I/O that is only slow; the extent is DOWN until its drive has ended the
- * commands. The session, used by others, ends only for pages that nothing else makes safe, and for
- * those not before a silent target would lose the session.
+ * commands. The session, used by other extents, ends only for pages that nothing else makes safe,
+ * and not before the time after which a silent target would lose it.
  */
 void rdda_extent_kick(struct rdda_extent *e);
 

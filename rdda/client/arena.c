@@ -224,7 +224,7 @@ void rdda_bounce_give(struct rdda_cmd_slot *slot)
 	__clear_bit(rdda_bounce_block(slot), ch->bounce.map);
 }
 
-/* Give the bounce arena back. @s: session whose queue pairs are destroyed. */
+/* Free the bounce arena. @s: session whose queue pairs are destroyed. */
 void rdda_bounce_free(struct rdda_session *s)
 {
 	unsigned int i, n = DIV_ROUND_UP(s->bounce.bytes, PAGE_SIZE);

@@ -161,7 +161,7 @@ struct rdda_chan {
 		u32	free;			/* READs that may be posted now */
 	} reads;
 
-	/* send completions: sq.c, but for what abandon.c adds to @finished */
+	/* send completions: sq.c; abandon.c empties the lists of a dead session */
 	struct {
 		struct list_head waiting;	/* commands, only for one; complete.c adds */
 		struct ib_wc wc[16];		/* completions being handled */
@@ -191,7 +191,7 @@ struct rdda_chan {
 	/* order after extents were taken away: abandon.c, from the work item only */
 	struct {
 		bool	needed;			/* may carry their commands since the last ... */
-		u64	tag;			/* ... PING for order, with this tag */
+		u64	tag;			/* ... PING for order, sent with this tag */
 		u64	seen;			/* tag of the last PONG; control.c, CQ handler */
 	} settle;
 

@@ -29,7 +29,7 @@ static unsigned int rule1_checked;
 module_param(rule1_checked, uint, 0444);
 MODULE_PARM_DESC(rule1_checked, "I/O unmapped and held against the table");
 
-/* A posted request that names pages of @io, until signalled request @seq is done. */
+/* A posted request with pages of @io, until signalled request @seq has completed. */
 struct rdda_dbg {
 	const struct rdda_io *io;	/* compared, never followed */
 	u32	seq;

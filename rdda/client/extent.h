@@ -51,7 +51,7 @@ struct rdda_extent {
 	 */
 	int	attach_err;
 
-	/* its user */
+	/* user of the extent */
 	struct {
 		const struct rdda_extent_ops *ops;
 		void	*priv;
@@ -62,14 +62,15 @@ struct rdda_extent {
 	struct rdda_grant __rcu *grant;
 	struct rdda_extent_info info;
 	int	io_err;	/* errno of I/O while there is no grant; read in any context */
-	bool	busy;		/* the work item uses it or calls its user */
+	bool	busy;		/* in use by the work item or rdda_extent_release() */
 	bool	closing;
 	bool	released;	/* not to be opened before rdda_extent_retry() */
 	unsigned int reports;	/* EXTENT_* bits for the work item */
 	wait_queue_head_t wait;
 	/*
-	 * a grant that was taken away because its drive was stuck or OPEN was REFUSED; the target
-	 * has the opening until CLOSE or the next OPEN; opened.c writes @kept, too
+	 * a grant that was taken away because its drive was stuck, or OPEN was answered with a
+	 * refusal or GONE; the target has the opening until CLOSE or the next OPEN; opened.c writes
+	 * @kept, too
 	 */
 	struct rdda_grant *kept;
 

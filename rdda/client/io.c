@@ -404,7 +404,7 @@ static int io_check(const struct rdda_grant *g, const struct rdda_io *io)
 	return 0;
 }
 
-/* True if the I/O asks to stage its payload, and a command can. */
+/* True if the I/O requests a staged payload, and its first command has room for the header. */
 static bool io_stages(const struct rdda_chan *ch, const struct rdda_grant *g,
 		      const struct rdda_io *io)
 {

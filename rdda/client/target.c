@@ -24,7 +24,7 @@
 static void target_set(struct rdda_target *t, enum rdda_target_event ev, int err,
 		       const char *reason)
 {
-	/* A port that is down is polled often: one report is enough for the user. */
+	/* A port that is down is polled often: one report to the user is enough. */
 	bool same = err == -ENETDOWN && t->err == err;
 	int next;
 
@@ -93,7 +93,7 @@ static void target_reap(struct rdda_target *t)
 	t->pages.no_wait = t->nr_ended;
 }
 
-/* True while the NIC has as many queue pairs of earlier sessions as a target may keep. */
+/* True while the NIC keeps queue pairs of as many earlier sessions as a target may have. */
 static bool target_full(struct rdda_target *t)
 {
 	if (t->nr_ended < RDDA_ENDED_MAX)
@@ -112,7 +112,7 @@ static void target_connect(struct rdda_target *t)
 	char reason[64];
 	int err;
 
-	/* Trying again and again is one state for the user, with a reason. */
+	/* All retries are one state for the user, with a reason. */
 	target_set(t, RDDA_TEV_TRY, t->err, NULL);
 	s = rdda_session_connect(t, &err, reason, sizeof(reason));
 	if (!s) {

@@ -15,8 +15,8 @@ struct rdda_event;
 struct rdda_session;
 
 /*
- * Ended sessions of a target whose queue pairs the NIC has not destroyed yet, at most: no login
- * above that.
+ * Most ended sessions of a target with queue pairs that the NIC has not destroyed yet. There is no
+ * login while a target has that many.
  */
 #define RDDA_ENDED_MAX	2
 
@@ -49,13 +49,13 @@ struct rdda_target {
 	unsigned int nr_ended;		/* ... number of them; RDDA_ENDED_MAX at most */
 	struct list_head leaving;	/* ended sessions with only connections left */
 	/*
-	 * pages for messages and bounce blocks, kept from one session to the next: when memory can
-	 * only be freed by I/O of many lost sessions, these sessions are all made again at once.
-	 * Has its own lock: a teardown runs beside the work item
+	 * pages for messages and bounce blocks, kept from one session to the next: when many lost
+	 * sessions are made again at once, only their own I/O may be able to free memory. Has its
+	 * own lock: a teardown runs beside the work item
 	 */
 	struct rdda_pages pages;
 
-	spinlock_t lock;		/* all that follows, and the extents */
+	spinlock_t lock;		/* guards all fields below, and the extents */
 	enum rdda_target_state state;
 	int	err;
 	char	reason[64];

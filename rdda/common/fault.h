@@ -27,7 +27,7 @@ enum rdda_fault_point {
 	RDDA_FAULT_REPOST	= 9,	/* receives come back after the completions */
 	RDDA_FAULT_JOIN		= 10,	/* a join is answered after dead_ms */
 	RDDA_FAULT_DEAF_1	= 11,	/* as DEAF, for channel 1 only */
-	RDDA_FAULT_TURN		= 12,	/* each batch of completions is a work's last */
+	RDDA_FAULT_TURN		= 12,	/* each batch of completions is the last of its work */
 	RDDA_FAULT_PLAIN	= 13,	/* no features are granted, as by an old target */
 	RDDA_FAULT_PAGES	= 14,	/* an arena gets only pages that were kept */
 	RDDA_FAULT_ALONE	= 15,	/* polling goes on though tasks wait for its CPU */
@@ -35,9 +35,9 @@ enum rdda_fault_point {
 	RDDA_FAULT_SQ_WAIT	= 16,	/* I/O ends without a send completion */
 	RDDA_FAULT_CHANNEL	= 17,	/* data on another channel than its command */
 	RDDA_FAULT_GEN		= 18,	/* any generation of a command is accepted */
-	RDDA_FAULT_EARLY	= 19,	/* arena free when its READ is posted */
+	RDDA_FAULT_EARLY	= 19,	/* arena block free when its READ is posted */
 	RDDA_FAULT_SETTLE	= 20,	/* OPEN does not wait for PONGs */
-	RDDA_FAULT_STALE	= 21,	/* each seventh use of a stage finds it dropped */
+	RDDA_FAULT_STALE	= 21,	/* each seventh use of a stage finds the stage dropped */
 	RDDA_FAULT_NOMEM	= 22,	/* each seventh I/O finds no memory */
 	RDDA_FAULT_TWO		= 23,	/* no queue pair for more than two channels */
 	RDDA_FAULT_OUT		= 24,	/* a message of commands never counts as arrived */

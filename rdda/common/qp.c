@@ -177,8 +177,8 @@ static struct page *qp_page_take(struct rdda_pages *kept)
 
 /*
  * Get a zeroed page for messages and bounce blocks. @kept: pages kept from an earlier session,
- * taken first; NULL: there are none. Sleeps, without I/O; with @kept->no_wait not for memory that
- * is short. Return: the page, or NULL.
+ * taken first; NULL: there are none. Sleeps, without I/O; with @kept->no_wait does not retry when
+ * memory is short. Return: the page, or NULL.
  */
 struct page *rdda_page_get(struct rdda_pages *kept)
 {

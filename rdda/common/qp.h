@@ -34,7 +34,7 @@ struct page;
  * struct rdda_pages - zeroed pages that are kept from one session to the next
  * @lock: of @list
  * @list: the pages, linked by page.lru
- * @no_wait: do not wait for memory that is short: a session that ends gives its pages back
+ * @no_wait: do not wait for memory that is short: ending sessions will give their pages back
  */
 struct rdda_pages {
 	spinlock_t lock;	/* @list */

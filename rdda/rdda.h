@@ -115,12 +115,9 @@ struct rdda_extent_info {
 	enum rdda_extent_state state;
 	int	err;			/* reason for not being UP */
 	uuid_t	drive;
-	uuid_t	holder;			/* if REFUSED because held: by this host */
+	uuid_t	holder;			/* if REFUSED because held: the holder */
 	u64	attach;			/* highest attach number noted at the target, 0: none */
-	/*
-	 * ms of silence of the target after which any client knows that it is cut off; may exceed
-	 * ours
-	 */
+	/* ms of silence after which every client of the target declares it dead; may exceed ours */
 	u32	dead_ms;
 	u64	bytes;
 	u32	lba_bytes;		/* 512 or 4096 */

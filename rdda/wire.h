@@ -434,7 +434,7 @@ struct rdda_extent_view {
 struct rdda_check {
 	/* opened extents of the drive that @nsid names, sorted by slba, not overlapping */
 	const struct rdda_extent_view *ext;
-	unsigned int nr_ext;	/* number of @ext; zero when the session has no such drive */
+	unsigned int nr_ext;	/* entries of @ext; zero when the session has no such drive */
 	unsigned int lba_shift;	/* LBA size of the drive, as a shift */
 	u32	max_bytes;	/* largest payload of a command */
 	u32	arena_off;	/* the channel's part of the arena */

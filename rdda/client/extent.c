@@ -251,9 +251,10 @@ static bool extent_has(struct rdda_extent *e, struct rdda_session *s)
 }
 
 /*
- * A drive holds commands longer than their volume waits. The session stays, since other extents use
- * it. I/O of the extent ends now if no posted request names its pages. Nothing goes to the extent
- * again before the drive has ended all of its commands, so no older write overwrites a newer one.
+ * Handle a drive that holds commands longer than the volume waits. The session stays, since other
+ * extents use it. I/O of the extent ends now if no posted request names its pages. Nothing goes to
+ * the extent again before the drive has ended all of its commands, so no older write overwrites a
+ * newer one.
  */
 static void extent_stuck(struct rdda_extent *e, struct rdda_session *s)
 {
@@ -373,16 +374,16 @@ static enum extent_todo extent_todo(struct rdda_extent *e, unsigned long *wait)
 	return TODO_NOTHING;
 }
 
-/* The extent whose OPEN is due longer; either may be NULL. */
+/* The extent whose OPEN has been due longer; either may be NULL. */
 static struct rdda_extent *extent_older(struct rdda_extent *a, struct rdda_extent *b)
 {
 	return a && (!b || time_before_eq(a->next.due, b->next.due)) ? a : b;
 }
 
 /*
- * Find the OPEN that is due longest, among drives without an OPEN in flight: a drive whose label
- * takes long must not keep the others waiting. Extents of a drive are neighbours in the list. *wait
- * shrinks to the time until the next OPEN is due.
+ * Find the OPEN that has been due longest, among drives without an OPEN in flight: a drive whose
+ * label takes long must not keep the others waiting. Extents of a drive are neighbours in the list.
+ * *wait shrinks to the time until the next OPEN is due.
  */
 static struct rdda_extent *extent_due(struct rdda_target *t, unsigned long *wait)
 {

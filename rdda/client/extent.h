@@ -37,7 +37,7 @@ struct rdda_extent {
 	struct list_head node;
 	uuid_t	uuid;
 
-	/* wishes of its user; constant, except @epoch and @attach */
+	/* set by its user; constant, except @epoch and @attach */
 	struct {
 		bool	rw;
 		bool	preempt;		/* until an OPEN succeeds; again after a release */

@@ -25,8 +25,8 @@
 #include "rdda/wire.h"
 
 /*
- * While this many messages have no send completion, further commands are gathered: under load a
- * message carries many commands, and a lone command never waits.
+ * While this many messages have neither a send completion nor an answer, further commands are
+ * gathered: under load a message carries many commands, and a lone command never waits.
  */
 static unsigned int sends_ahead = 1;
 module_param(sends_ahead, uint, 0644);
@@ -404,7 +404,9 @@ static int io_check(const struct rdda_grant *g, const struct rdda_io *io)
 	return 0;
 }
 
-/* True if the I/O requests a staged payload, and its first command has room for the header. */
+/*
+ * True if the I/O requests a staged payload, and its first command has room for the header, if any.
+ */
 static bool io_stages(const struct rdda_chan *ch, const struct rdda_grant *g,
 		      const struct rdda_io *io)
 {

@@ -64,7 +64,7 @@ enum rdda_cmd_slot_state {
 	RDDA_SLOT_SQ_WAIT,	/* completed; waits for the send completion of the WRITEs */
 };
 
-/* A command slot and the command in use of it; all under the channel's lock. */
+/* A command slot and its command; all under the channel's lock. */
 struct rdda_cmd_slot {
 	struct rdda_chan *ch;		/* channel of the slot */
 	struct rdda_io *io;	/* I/O of the command; NULL: free, or abandoned */

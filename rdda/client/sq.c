@@ -101,7 +101,7 @@ void rdda_sq_poll(struct rdda_chan *ch, struct list_head *ended)
 		n = ib_poll_cq(ch->q.send_cq, ARRAY_SIZE(ch->poll.wc), ch->poll.wc);
 		for (i = 0; i < n; i++)
 			ch->poll.wc[i].wr_cqe->done(ch->q.send_cq, &ch->poll.wc[i]);
-		/* fewer completions than room for them: the CQ is empty */
+		/* fewer completions than fit: the CQ is empty */
 	} while (n == ARRAY_SIZE(ch->poll.wc));
 	ch->poll.ended = NULL;
 }

@@ -67,7 +67,7 @@ static bool stage_fits(struct rdda_chan *ch, u32 pages)
 	return ch->stage.pages + pages <= ch->arena.buddy.pages / 4 * 3;
 }
 
-/* Try to place @bytes behind the payload of io->behind. Return: true if there is room. */
+/* Try to place @bytes behind the payload of io->behind. Return: true if the stage allows that. */
 static bool stage_append(struct rdda_chan *ch, struct rdda_io *io, u32 bytes)
 {
 	struct rdda_stage *st = io->behind;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Members that were given I/O and want a commit, and groups that were given parts. */
+/* Members with submitted I/O that need a commit, and groups that received parts. */
 #include "driver/block/request.h"
 #include "driver/volume/volume.h"
 
 /*
- * Remember that a member wants a commit. @batch: of the caller, in an RCU read section until it is
- * flushed: that is what keeps the members there.
+ * Note that a member needs a commit. @batch: the caller stays in an RCU read section until the
+ * batch is flushed: the section keeps the members.
  */
 void mesh_batch_add(struct mesh_batch *batch, struct mesh_member *m, u16 queue)
 {
@@ -20,7 +20,7 @@ void mesh_batch_add(struct mesh_batch *batch, struct mesh_member *m, u16 queue)
 	batch->to[batch->n++].queue = queue;
 }
 
-/* Have the groups take what they were given. */
+/* Run the groups of the batch, so that they take the parts that they received. */
 void mesh_batch_run(struct mesh_batch *batch)
 {
 	unsigned int i, n = batch->nr_groups;
@@ -38,6 +38,6 @@ void mesh_batch_flush(struct mesh_batch *batch)
 		mesh_batch_run(batch);
 	for (i = 0; i < batch->n; i++)
 		mesh_member_commit(batch->to[i].member, batch->to[i].queue);
-	/* pairs with mesh_hctx_flush(): a CPU that sees it empty may let the members go */
+	/* pairs with mesh_hctx_flush(): a CPU that sees the batch empty may release the members */
 	smp_store_release(&batch->n, 0);
 }

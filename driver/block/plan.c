@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Runs a request's op: gets member I/O from the policy, gives each its share of
- * the request's pages, sends it, and feeds the results back.
+ * Runs a request's op: gets member I/O from the policy, gives each I/O a share of the request's
+ * pages, sends the I/O, and feeds the results back.
  *
- * A request has room for one I/O of few pages in itself, which is all that
- * most ever need. Others come from the volume's mempools without waiting; when
- * those are empty the batch ends early and more is planned when it has ended.
- * When not even one can be sent the request is requeued.
+ * A request structure has room for one I/O of few pages, which is enough for most requests. Further
+ * I/Os come from the volume's mempools without waiting; when a mempool is empty the batch ends
+ * early, and the rest is planned after the batch has ended. A request of which not even one I/O can
+ * be sent is requeued.
  */
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/moduleparam.h>
@@ -42,7 +42,10 @@ static bool mesh_plan_starved(void)
 }
 #endif
 
-/* An I/O of all of a request's bytes, where these are in one piece. Return: whether it is that. */
+/*
+ * Fill in @sg for an I/O of all bytes of a request, if these are one piece of memory. Return: true
+ * if they are.
+ */
 static bool plan_sg_one(struct request *rq, struct scatterlist *sg, u32 bytes)
 {
 	struct bio *bio = rq->bio;
@@ -58,7 +61,7 @@ static bool plan_sg_one(struct request *rq, struct scatterlist *sg, u32 bytes)
 	return true;
 }
 
-/* The pages of an I/O; its sg has room for them. */
+/* Put the pages of an I/O into its scatterlist, which has room for them. */
 static void mesh_plan_sg(struct request *rq, struct mesh_mio *mio, const struct prot_io *io,
 			 const struct prot_run *runs)
 {
@@ -82,7 +85,7 @@ static void mesh_plan_sg(struct request *rq, struct mesh_mio *mio, const struct 
 	sg_mark_end(sg - 1);
 }
 
-/* sg_init_table(), without two calls for the one entry of most. */
+/* sg_init_table(), without its two calls for one entry, the usual case. */
 static void plan_sg_init(struct scatterlist *sg, unsigned int entries)
 {
 	if (likely(entries == 1)) {
@@ -93,7 +96,7 @@ static void plan_sg_init(struct scatterlist *sg, unsigned int entries)
 	}
 }
 
-/* An I/O with @entries scatter entries, or NULL when there is none to be had. */
+/* Get an I/O with @entries scatter entries. Return: NULL if there is no memory. */
 static struct mesh_mio *mesh_plan_mio(struct mesh_volume *vol, struct mesh_req *req,
 				      unsigned int entries)
 {
@@ -149,13 +152,14 @@ static void mesh_plan_fill(struct mesh_req *req, struct mesh_mio *mio, struct me
 	mio->err = MESH_MIO_RUNNING;
 	mio->stage = NULL;
 	mio->next = req->mios;
-	/* the time-out handler walks these while more are planned */
+	/* pairs with mesh_mq_timeout(), which walks the list while more I/Os are planned */
 	smp_store_release(&req->mios, mio);
 }
 
 /*
- * Send a member I/O of the request. @done, @priv: how it ends; sets mio->err. @single: there is no
- * other, and the request may be over when it is sent. Return: whether there was memory for it.
+ * Send a member I/O of the request. @done: called with @priv set at the end of the I/O; sets
+ * mio->err. @single: the request has no other I/O, and may be over before this returns. Return:
+ * false if there is no memory.
  */
 static __always_inline bool plan_send(struct mesh_req *req, struct mesh_member *m,
 				      const struct prot_io *io, const struct prot_run *runs,
@@ -168,7 +172,7 @@ static __always_inline bool plan_send(struct mesh_req *req, struct mesh_member *
 	struct mesh_mio *mio;
 	bool post;
 
-	/* runs are cut out of segments: each end may cut one in two */
+	/* runs are cut out of segments: each end of a run may cut a segment in two */
 	if (io->nr_runs)
 		entries = blk_rq_nr_phys_segments(rq) + io->nr_runs - 1;
 	mio = mesh_plan_mio(rq->q->queuedata, req, entries);
@@ -182,7 +186,7 @@ static __always_inline bool plan_send(struct mesh_req *req, struct mesh_member *
 		atomic_set(&req->left, 1);
 	}
 	mesh_plan_fill(req, mio, m, io);
-	/* a lone request: one call does what else takes two */
+	/* a lone request: one call submits and commits */
 	post = single && batch->last && !batch->n && m->ops->posts;
 	if (post)
 		mio->io.flags |= RDDA_IO_POST;
@@ -192,7 +196,7 @@ static __always_inline bool plan_send(struct mesh_req *req, struct mesh_member *
 	return true;
 }
 
-/* All requests of a batch are in a group's inbox before it is run, so writes may join. */
+/* Run the group after all requests of the batch are in its inbox, so that writes may join. */
 static void plan_run_later(struct mesh_batch *batch, struct mesh_group *g)
 {
 	unsigned int i;
@@ -215,7 +219,7 @@ static void plan_read_done(struct mesh_mio *mio, int err)
 	mesh_group_read_ended(part, err);
 }
 
-/* A piece of a read that goes around its group's engine. Return: 0 or -ENOMEM. */
+/* Send a piece of a read around the group's engine. Return: 0 or -ENOMEM. */
 static int plan_read_piece(struct mesh_part *part, struct mesh_member *m, struct prot_io *io,
 			   struct mesh_batch *batch)
 {
@@ -229,7 +233,7 @@ static int plan_read_piece(struct mesh_part *part, struct mesh_member *m, struct
 	return plan_send(part->req, m, io, runs, plan_read_done, part, false, batch) ? 0 : -ENOMEM;
 }
 
-/* Send a read's pieces to the members themselves. Return: false: it is for the engine. */
+/* Send a read's pieces directly to the members. Return: false: the engine must do the read. */
 static bool plan_read(struct mesh_part *part, struct mesh_batch *batch)
 {
 	struct mesh_member *m;
@@ -247,7 +251,7 @@ static bool plan_read(struct mesh_part *part, struct mesh_batch *batch)
 	return true;
 }
 
-/* A group's I/O of the batch. Return: whether there was memory for it. */
+/* Hand an I/O of the batch to its group. Return: false if there is no memory. */
 static bool mesh_plan_part(struct mesh_req *req, const struct prot_io *io,
 			   const struct prot_run *runs,
 			   void (*done)(struct mesh_part *part, int err), struct mesh_batch *batch)
@@ -275,7 +279,7 @@ static bool mesh_plan_part(struct mesh_req *req, const struct prot_io *io,
 	memcpy(part->runs, runs, io->nr_runs * sizeof(*runs));
 	part->next = req->parts;
 	req->parts = part;
-	/* one that was not right is the engine's */
+	/* the engine does a read whose direct try was not right */
 	if (part->kind == PROT_READ && !req->direct && plan_read(part, batch))
 		return true;
 	llist_add(&part->msg.node, &part->group->inbox);
@@ -283,16 +287,16 @@ static bool mesh_plan_part(struct mesh_req *req, const struct prot_io *io,
 	return true;
 }
 
-/* Whether an I/O of a request's op is all that the op has. */
+/* Return: true if an I/O of the request's op covers the whole request. */
 static bool plan_is_all(struct mesh_req *req, const struct prot_io *io)
 {
 	return io->kind <= PROT_WRITE && io->length == blk_rq_bytes(blk_mq_rq_from_pdu(req));
 }
 
 /*
- * Send a request that prot_single() says is one I/O. @req: owned by the caller until here, with its
- * layout pinned. @batch, @done: as for mesh_plan_batch(), also the context, which is no hard
- * interrupt. Return: false, with nothing sent, when there is no memory.
+ * Send a request that is one I/O by prot_single(). @req: owned by the caller until this call, with
+ * its layout pinned. @batch, @done and the context: as for mesh_plan_batch(), but never in a hard
+ * interrupt. Return: false, with nothing sent, if there is no memory.
  */
 bool mesh_plan_single(struct mesh_req *req, const struct prot_io *io, struct mesh_batch *batch,
 		      void (*done)(struct mesh_mio *mio, int err))
@@ -304,8 +308,9 @@ bool mesh_plan_single(struct mesh_req *req, const struct prot_io *io, struct mes
 }
 
 /*
- * The same for a read that prot_single() says is one of a group: where one member has all of it,
- * and the group's engine need not know. How it ended is to be put to mesh_group_read_right().
+ * As mesh_plan_single(), for a read of a group: sent if one member has all of it and the group's
+ * engine need not take part. The caller checks the result by mesh_group_read_right(). Return:
+ * false, with nothing sent, if the engine must do the read or there is no memory.
  */
 bool mesh_plan_direct(struct mesh_req *req, const struct prot_io *io, struct mesh_batch *batch,
 		      void (*done)(struct mesh_mio *mio, int err))
@@ -326,12 +331,12 @@ bool mesh_plan_direct(struct mesh_req *req, const struct prot_io *io, struct mes
 }
 
 /*
- * Plan and send what the op requests. @req: planned with its layout pinned; the caller holds
- * req->left. @batch: gets the members that want a commit. @done: how each I/O ends; sets mio->err.
- * @part_done: how each part of a group ends; sets part->err. @sent: set to the number of I/Os sent.
- * In an RCU read section. Nothing is sent in a hard interrupt, where a local device may end the
- * batch before: members cannot be given I/O there. Return: true when the op is over; op.err says
- * how. False with nothing sent: to be called again from elsewhere.
+ * Plan a batch of the op and send it. @req: its layout is pinned; the caller holds req->left.
+ * @batch: gets the members that need a commit. @done: called at the end of each I/O; sets mio->err.
+ * @part_done: called at the end of each part of a group; sets part->err. @sent: set to the number
+ * of I/Os sent. Context: an RCU read section. Nothing is sent in a hard interrupt, where a local
+ * device may have ended the batch before: members take no I/O there. Return: true: the op is over,
+ * with its result in op.err. False with nothing sent: call again from another context.
  */
 bool mesh_plan_batch(struct mesh_req *req, struct mesh_batch *batch,
 		     void (*done)(struct mesh_mio *mio, int err),
@@ -366,7 +371,7 @@ bool mesh_plan_batch(struct mesh_req *req, struct mesh_batch *batch,
 		}
 		m = req->layout->member_slots[io.member].member;
 		if (unlikely(!plan_send(req, m, &io, runs, done, req, false, batch))) {
-			/* later, when an I/O of this batch has ended */
+			/* the rest is planned when this batch has ended */
 			req->op = saved;
 			if (!*sent)
 				req->op.err = -ENOMEM;
@@ -375,7 +380,7 @@ bool mesh_plan_batch(struct mesh_req *req, struct mesh_batch *batch,
 	}
 }
 
-/* All I/Os of the batch have ended: give the op the results, in the order of sending. */
+/* All I/Os of the batch have ended: give their results to the op, newest first. */
 void mesh_plan_collect(struct mesh_req *req)
 {
 	struct mesh_volume *vol = blk_mq_rq_from_pdu(req)->q->queuedata;
@@ -389,14 +394,14 @@ void mesh_plan_collect(struct mesh_req *req)
 	}
 	for (req->mios = NULL; mio; mio = next) {
 		next = mio->next;
-		/* pieces of a read end with their part */
+		/* pieces of a read report by their part */
 		if (likely(mio->done != plan_read_done))
 			prot_op_result(&req->op, mio->tag, mio->err);
 		mesh_plan_free(vol, req, mio);
 	}
 }
 
-/* The I/O of a request that is a single one has ended: the request has its result. */
+/* The only I/O of a single request has ended: its result is the request's. */
 void mesh_plan_single_end(struct mesh_req *req)
 {
 	req->single = false;

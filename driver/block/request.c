@@ -2,13 +2,13 @@
 /*
  * Requests: blk-mq's calls, the loop of a request over its batches, its end.
  *
- * A request once taken is never given back to blk-mq: it ends, or it is
- * requeued. req->left is its only synchronisation: the context that brings it to
- * zero owns the request and goes on with it.
+ * A request, once taken, is never given back to blk-mq: it ends, or is requeued. The only
+ * synchronisation of a request is req->left: the context that brings the count to zero owns the
+ * request and goes on with it.
  *
- * What is called here, plan.c and retry.c, calls nothing here: member I/O ends in
- * mesh_req_io_done(), what a group has in mesh_req_part_done(), and requests that had to
- * wait go on in two work items.
+ * plan.c and retry.c, which this file calls, call no function of this file by name: member I/O ends
+ * in mesh_req_io_done(), a part of a group in mesh_req_part_done(), and requests that had to wait
+ * go on in two work items.
  */
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/slab.h>
@@ -19,7 +19,7 @@
 #include "driver/volume/volume.h"
 #include "protect/engine/bypass.h"
 
-/* More than a batch has I/Os: what req->left counts while one is planned. */
+/* Start value of req->left while a batch is planned: more than a batch has I/Os. */
 #define MESH_PLANNING	(1 << 20)
 
 /* An I/O that ended this recently shows that a member is not stuck, ... */
@@ -27,15 +27,15 @@
 /* ... but not once a request is older than this many times io_timeout. */
 #define MESH_PATIENCE	3
 
-/* A hardware queue: members whose commit waits for the last of a dispatch. */
+/* A hardware queue: members whose commit waits for the last request of a dispatch. */
 struct mesh_hctx {
 	spinlock_t lock;	/* guards batch and its commits; queues are shared by CPUs */
 	struct mesh_batch batch;
 };
 
 /*
- * What a member's error means: whether to try again until the deadline, and
- * the status that the block layer gets in the end.
+ * Meaning of a member's error: retry until the deadline or not, and the status that the block layer
+ * gets in the end.
  */
 static const struct mesh_error {
 	int err;
@@ -65,7 +65,7 @@ static const struct mesh_error *mesh_req_error(int err)
 	return &other;
 }
 
-/* 6.1 keeps polled bios in a cache for tasks, and warns of one that ends in a softirq. */
+/* Linux 6.1 keeps polled bios in a cache for tasks, and warns when such a bio ends in a softirq. */
 static void mesh_mq_uncache(struct request *rq)
 {
 	struct bio *bio;
@@ -87,7 +87,7 @@ static void mesh_mq_complete(struct request *rq)
 	blk_mq_end_request(rq, mesh_req_error(req->op.err)->status);
 }
 
-/* The request is over; its layout is not pinned any more. */
+/* End a request; its layout is not pinned any more. */
 static void mesh_req_end(struct mesh_req *req, int err)
 {
 	struct request *rq = blk_mq_rq_from_pdu(req);
@@ -111,7 +111,7 @@ static void mesh_req_over(struct mesh_req *req)
 		mesh_req_end(req, err);
 }
 
-/* The policy's kind of a request, or -1. */
+/* Return: the policy's kind of a request, or -1. */
 static int mesh_req_kind(struct request *rq)
 {
 	switch (req_op(rq)) {
@@ -152,9 +152,9 @@ static void mesh_req_io_done(struct mesh_mio *mio, int err);
 static void mesh_req_part_done(struct mesh_part *part, int err);
 
 /*
- * Plan batch after batch, as long as each ends while it is sent. @req: all I/O of its last batch
- * has ended; owned by the caller until here. @batch: as for mesh_plan_batch(), in an RCU read
- * section.
+ * Plan batch after batch, as long as each ends while it is sent. @req: owned by the caller until
+ * this call; all I/O of its last batch has ended. @batch: as for mesh_plan_batch(). Context: an RCU
+ * read section.
  */
 static void mesh_req_run(struct mesh_req *req, struct mesh_batch *batch)
 {
@@ -181,7 +181,7 @@ static void mesh_req_run(struct mesh_req *req, struct mesh_batch *batch)
 	mesh_req_over(req);
 }
 
-/* The op of a request that needs one. Return: 0 or an error, which is the request's. */
+/* Set up the op of a request that needs one. Return: 0, or the error that the request ends with. */
 static int mesh_req_plan(struct mesh_req *req)
 {
 	struct prot_request want;
@@ -190,7 +190,10 @@ static int mesh_req_plan(struct mesh_req *req)
 	return prot_op_init(&req->op, req->layout->prot, &want);
 }
 
-/* A request that is a single I/O has ended. Return: whether it is over; else it needs an op. */
+/*
+ * The I/O of a single request has ended. Return: true if the request is over; false: the request
+ * goes on with an op.
+ */
 static bool mesh_req_single_end(struct mesh_req *req)
 {
 	u32 bytes = blk_rq_bytes(blk_mq_rq_from_pdu(req));
@@ -209,7 +212,7 @@ static bool mesh_req_single_end(struct mesh_req *req)
 }
 
 /*
- * @n I/Os of a request have ended. @req: request; gone when this returns. Any context: local
+ * Count @n I/Os of a request as ended. @req: not to be used after this call. Any context: local
  * devices end I/O in hard interrupts.
  */
 static void mesh_req_drop(struct mesh_req *req, int n)
@@ -233,7 +236,7 @@ static void mesh_req_io_done(struct mesh_mio *mio, int err)
 {
 	struct mesh_req *req = mio->priv;
 
-	/* the group's engine goes on with a direct read */
+	/* a direct read that failed goes on in the group's engine */
 	if (unlikely(err) && req->direct)
 		mesh_group_read_failed(req->direct, mio->member, err);
 	else if (unlikely(err) && mesh_req_error(err)->retry)
@@ -242,7 +245,7 @@ static void mesh_req_io_done(struct mesh_mio *mio, int err)
 	mesh_req_drop(req, 1);
 }
 
-/* What a request had in a group has ended. Any context. */
+/* A part of a request in a group has ended. Any context. */
 static void mesh_req_part_done(struct mesh_part *part, int err)
 {
 	part->err = err;
@@ -266,8 +269,8 @@ static void mesh_req_ready_work(struct work_struct *work)
 }
 
 /*
- * Plan a request again, with the current layout. @req: owned by the caller until here. @batch: as
- * for mesh_plan_batch(), in an RCU read section, and no hard interrupt.
+ * Plan a request from its start, with the current layout. @req: owned by the caller until this
+ * call. @batch: as for mesh_plan_batch(). Context: an RCU read section, but no hard interrupt.
  */
 static void mesh_req_begin(struct mesh_req *req, struct mesh_batch *batch)
 {
@@ -337,8 +340,8 @@ static void mesh_req_take(struct request *rq, struct mesh_batch *batch)
 
 	blk_mq_start_request(rq);
 	/*
-	 * Requests are found here by tag, above all by the timer. 6.1 does not set
-	 * this for queue_rqs(); later kernels just did.
+	 * blk-mq finds requests here by tag, above all for its timer. Linux 6.1 does not set the
+	 * entry for queue_rqs(); later kernels have just done so.
 	 */
 	rq->mq_hctx->tags->rqs[rq->tag] = rq;
 	trace_mesh_request_start(rq, mesh_req_kind(rq));
@@ -351,9 +354,9 @@ static void mesh_req_take(struct request *rq, struct mesh_batch *batch)
 }
 
 /*
- * What is here was put in by other CPUs too. They pin it, each by its RCU
- * section, and come here before they leave it: so the commits are made under
- * the lock, and the batch is empty only when they are over.
+ * Commit the members of a hardware queue's batch. Other CPUs have added members, too: each CPU pins
+ * its members by an RCU section, and calls this before the section ends. So the commits are made
+ * under the lock, and the batch is empty only after the commits.
  */
 static void mesh_hctx_flush(struct mesh_hctx *hc)
 {
@@ -412,9 +415,9 @@ static void mesh_mq_queue_rqs(mesh_rq_list_t *list)
 }
 
 /*
- * blk-mq: the submitter of a polled request waits for it. Its members' channels are checked now:
- * what they have of other queues' ends here, too. I/O of a group's engine, and of members of other
- * kinds, ends by itself, and so does a request that waits for its members.
+ * blk-mq: the submitter of a polled request waits for it. Poll the channels of the members now; I/O
+ * of other queues on these channels ends here, too. I/O of a group's engine and of members of other
+ * kinds ends without polling, and so does a request that waits for its members.
  */
 static int mesh_mq_poll(struct blk_mq_hw_ctx *hctx, struct io_comp_batch *iob)
 {
@@ -423,7 +426,7 @@ static int mesh_mq_poll(struct blk_mq_hw_ctx *hctx, struct io_comp_batch *iob)
 	int n = 0;
 	u32 i;
 
-	/* the members of a layout that is not current any more are left to interrupts */
+	/* members of a layout that is not current any more are left to interrupts */
 	rcu_read_lock();
 	l = rcu_dereference(vol->layout);
 	for (i = 0; l && i < l->nr; i++)
@@ -432,7 +435,7 @@ static int mesh_mq_poll(struct blk_mq_hw_ctx *hctx, struct io_comp_batch *iob)
 	return n;
 }
 
-/* blk-mq: which CPUs use which queues. It may have taken maps away, and all queues but one. */
+/* blk-mq: map CPUs to queues. blk-mq may have dropped maps, and all queues but one. */
 static void mesh_mq_map_queues(struct blk_mq_tag_set *set)
 {
 	struct mesh_volume *vol = set->driver_data;
@@ -443,20 +446,19 @@ static void mesh_mq_map_queues(struct blk_mq_tag_set *set)
 	blk_mq_map_queues(&map[HCTX_TYPE_DEFAULT]);
 	if (!polled)
 		return;
-	map[HCTX_TYPE_READ].nr_queues = 0;	/* reads have none for themselves */
+	map[HCTX_TYPE_READ].nr_queues = 0;	/* no separate queues for reads */
 	map[HCTX_TYPE_POLL].nr_queues = polled;
 	map[HCTX_TYPE_POLL].queue_offset = set->nr_hw_queues - polled;
 	blk_mq_map_queues(&map[HCTX_TYPE_POLL]);
 }
 
 /*
- * A request has been in flight for io_timeout. Members that still have I/O of it
- * are kicked, so that it comes back and the request can end; requeued ones end by
- * themselves. Only that ends requests, never this.
+ * A request has been in flight for io_timeout. Kick the members that still have I/O of the request,
+ * so that the I/O comes back and the request can end; requeued requests end by themselves. Only the
+ * I/O's return ends a request, never this handler.
  *
- * A member that goes on ending other I/O is not stuck, and a kick ends all of its
- * I/O: that one is left alone, until the request is so old that its I/O must have
- * been lost.
+ * A kick ends all I/O of a member. A member that goes on ending other I/O is not stuck, and is left
+ * alone until the request is so old that its I/O must have been lost.
  */
 static enum blk_eh_timer_return mesh_mq_timeout(struct request *rq)
 {
@@ -469,7 +471,7 @@ static enum blk_eh_timer_return mesh_mq_timeout(struct request *rq)
 
 	if (!atomic_inc_not_zero(&req->left))
 		return BLK_EH_RESET_TIMER;
-	/* pairs with mesh_plan_fill(): what is listed is filled in */
+	/* pairs with mesh_plan_fill(): listed I/Os are filled in */
 	mio = smp_load_acquire(&req->mios);
 	for (; mio; mio = mio->next) {
 		if (READ_ONCE(mio->err) != MESH_MIO_RUNNING)
@@ -477,7 +479,7 @@ static enum blk_eh_timer_return mesh_mq_timeout(struct request *rq)
 		if (lost || !mesh_member_moves(mio->member, recent))
 			mesh_member_kick(mio->member);
 	}
-	/* from this check to the next; the request is ours until here */
+	/* time to the next check; the count taken above keeps the request until here */
 	rq->timeout = recent;
 	mesh_req_drop(req, 1);
 	return BLK_EH_RESET_TIMER;

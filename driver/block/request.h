@@ -28,48 +28,49 @@
 #define MESH_RETRY_MS_MIN	20	/* a requeued request is tried after ... */
 #define MESH_RETRY_MS_MAX	1000	/* ... doubling up to this */
 
-/* What a request carries, blk-mq's per-request data. */
+/* The state of a request: blk-mq's per-request data. */
 struct mesh_req {
 	struct prot_op		op;		/* the policy's state */
 	struct mesh_layout	*layout;	/* pinned while @op runs */
 	/*
-	 * I/Os of the batch that have not ended, many more while it is planned, and one while the
-	 * time-out handler checks; the context that brings it to 0 goes on with the request
+	 * I/Os of the batch that have not ended; far more (MESH_PLANNING) while the batch is
+	 * planned, and one more while the time-out handler checks. The context that brings the
+	 * count to 0 goes on with the request
 	 */
 	atomic_t		left;
 	u16			queue;		/* hardware queue */
 	bool			busy;		/* @mio is in use */
-	bool			single;		/* @mio is all of it: there is no op */
-	/* all of it is in the batch: its op has nothing more to plan */
+	bool			single;		/* the request is @mio alone, without an op */
+	/* the whole request is in the batch: the op has nothing more to plan */
 	bool			planned;
-	u32			tries;		/* times that it was requeued */
-	/* I/Os of the batch, newest first; @mio when it is in use is the last */
+	u32			tries;		/* how often the request was requeued */
+	/* I/Os of the batch, newest first; @mio, if in use, is the last */
 	struct mesh_mio		*mios;
-	struct mesh_part	*parts;		/* of the batch, in groups; newest first */
-	/* a single read around the engine of this group, as long as that was not begun again: */
+	struct mesh_part	*parts;		/* I/Os of the batch to groups, newest first */
+	/* group whose engine a single read goes around; kept until the request is planned again: */
 	struct mesh_group	*direct;
-	u64			direct_at;	/* byte of the group's data */
-	u32			seen;		/* of its buckets */
+	u64			direct_at;	/* where the read begins in the group's data */
+	u32			seen;		/* sum of the read's buckets before the read */
 	unsigned long		deadline;	/* jiffies */
 	unsigned long		retry_at;	/* jiffies, while in vol->retry */
 	union {
-		struct list_head	node;	/* in vol->retry, under its lock */
+		struct list_head	node;	/* in vol->retry, under vol->retry_lock */
 		struct llist_node	ready;	/* in vol->ready */
 	};
 	struct mesh_mio		mio;		/* the first I/O, or the only one */
-	struct scatterlist	sg[MESH_SG_INLINE];	/* of @mio, when that is enough */
+	struct scatterlist	sg[MESH_SG_INLINE];	/* of @mio, if large enough */
 };
 
-/* Members that were given I/O and want a commit. */
+/* Members with submitted I/O that need a commit. */
 struct mesh_batch {
 	unsigned int n;	/* entries */
-	unsigned int nr_groups;	/* that were given parts, and are to be run; likewise pinned */
+	unsigned int nr_groups;	/* groups that received parts and must be run; pinned as @to is */
 	bool last;		/* the request in hand is the last one before the flush */
 	struct mesh_group *groups[4];
 	struct {
 		struct mesh_member *member;
 		u16 queue;
-	} to[8];	/* these members, pinned by each context that added one */
+	} to[8];	/* members to commit, pinned by each context that added one */
 };
 
 static inline void mesh_batch_init(struct mesh_batch *batch)

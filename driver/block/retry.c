@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The retry queue: requests that a member that is down, or a lack of memory,
- * holds up. Each is due when something changed (a member's state, the layout) or
- * after a while that doubles, at its deadline at the latest. request.c's work item
- * takes those that are due.
+ * The retry queue: requests that wait for a member that is down, or for memory. A request is due
+ * after a change (a member's state, the layout), or after a delay that doubles with each try, at
+ * its deadline at the latest. The work item in request.c takes the requests that are due.
  */
 #define pr_fmt(fmt) "meshblk: " fmt
 
@@ -12,9 +11,9 @@
 #include "driver/volume/volume.h"
 
 /*
- * Have a request tried again later. @req: owned by the caller until here, without a pinned layout.
- * Any context. A wake-up of the queue between the request's failure and here costs no more than
- * the first, short, wait.
+ * Queue a request for a later try. @req: owned by the caller until this call, without a pinned
+ * layout. Any context. A wake-up of the queue between the request's failure and this call may miss
+ * the request, which costs no more than the first, short wait.
  */
 void mesh_retry_add(struct mesh_volume *vol, struct mesh_req *req)
 {
@@ -31,7 +30,7 @@ void mesh_retry_add(struct mesh_volume *vol, struct mesh_req *req)
 	spin_lock_irqsave(&vol->retry_lock, flags);
 	list_add_tail(&req->node, &vol->retry);
 	spin_unlock_irqrestore(&vol->retry_lock, flags);
-	/* when it is queued already: for at most MESH_RETRY_MS_MAX */
+	/* a work that is queued already runs within MESH_RETRY_MS_MAX */
 	queue_delayed_work(vol->wq, &vol->retry_work, max_t(long, req->retry_at - now, 0));
 }
 
@@ -43,8 +42,8 @@ void mesh_retry_wake(struct mesh_volume *vol)
 }
 
 /*
- * Take all requests off the queue. @due: gets those to be tried now. @later: gets the others, for
- * mesh_retry_put().
+ * Take all requests off the queue. @due: gets the requests to be tried now. @later: gets the
+ * others, for mesh_retry_put().
  */
 void mesh_retry_take(struct mesh_volume *vol, struct list_head *due, struct list_head *later)
 {
@@ -59,7 +58,10 @@ void mesh_retry_take(struct mesh_volume *vol, struct list_head *due, struct list
 			list_move_tail(&req->node, due);
 }
 
-/* Those in @later wait on; after what was due was tried, which may be back sooner. */
+/*
+ * Put the requests in @later back on the queue, after the due requests were tried; some of these
+ * may be queued again already.
+ */
 void mesh_retry_put(struct mesh_volume *vol, struct list_head *later)
 {
 	unsigned long soonest = jiffies + msecs_to_jiffies(MESH_RETRY_MS_MAX);

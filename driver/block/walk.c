@@ -13,7 +13,7 @@ void mesh_walk_start(struct mesh_walk *w, struct request *rq)
 	w->at = 0;
 }
 
-/* @n bytes of @w's iterator are done. */
+/* Count @n bytes of @w's iterator as done. */
 static void walk_past(struct mesh_walk *w, u32 n)
 {
 	w->at += n;
@@ -35,7 +35,9 @@ static void walk_to(struct mesh_walk *w, u32 at)
 		walk_on(w, min(at - w->at, w->iter.bi_size));
 }
 
-/* The next @left bytes of @w's bio, which has that many. Return: the next free entry. */
+/*
+ * Put the next @left bytes of @w's bio, which has that many, into @sg. Return: the next free entry.
+ */
 static struct scatterlist *walk_bio_sg(struct mesh_walk *w, u32 left, struct scatterlist *sg)
 {
 	const struct bio_vec *bv = w->bio->bi_io_vec + w->iter.bi_idx;
@@ -59,7 +61,7 @@ static struct scatterlist *walk_bio_sg(struct mesh_walk *w, u32 left, struct sca
 	return sg;
 }
 
-/* The pages of @run, which does not begin before @w, into @sg. Return: the next free entry. */
+/* Put the pages of @run, which does not begin before @w, into @sg. Return: the next free entry. */
 struct scatterlist *mesh_walk_sg(struct mesh_walk *w, const struct prot_run *run,
 				 struct scatterlist *sg)
 {
@@ -76,7 +78,7 @@ struct scatterlist *mesh_walk_sg(struct mesh_walk *w, const struct prot_run *run
 	return sg;
 }
 
-/* Copy the bytes of @run from the request to @buf, or to the request if @out. */
+/* Copy the bytes of @run from the request to @buf, or with @out from @buf to the request. */
 void mesh_walk_copy(struct mesh_walk *w, const struct prot_run *run, void *buf, bool out)
 {
 	u32 left = run->length;
@@ -97,21 +99,24 @@ void mesh_walk_copy(struct mesh_walk *w, const struct prot_run *run, void *buf, 
 }
 
 /*
- * A kernel that clears what it allocates would clear KiB for each large I/O, of which a few entries
- * are used, and are initialized then. What has a constructor is not cleared. Nor is it poisoned.
+ * A constructor: slabs with one are neither cleared nor poisoned. A kernel that clears allocations
+ * would clear KiB for each large I/O, which uses a few entries and initializes these itself.
  */
 static void walk_sgs_new(void *sgs)
 {
 }
 
-/* A cache of scatterlists that are not initialized. @entries: of each. Return: it, or NULL. */
+/*
+ * Make a cache of scatterlists of @entries entries each, not initialized. Return: the cache or
+ * NULL.
+ */
 struct kmem_cache *mesh_walk_sgs_cache(const char *name, unsigned int entries)
 {
 	return kmem_cache_create(name, entries * sizeof(struct scatterlist), 0, SLAB_HWCACHE_ALIGN,
 				 IS_ENABLED(CONFIG_KASAN) ? NULL : walk_sgs_new);
 }
 
-/* The kernel's pools of slabs take none that has a constructor. */
+/* mempool_init_slab_pool() takes no cache with a constructor: so the pool has these functions. */
 static void *walk_sgs_alloc(gfp_t gfp, void *cache)
 {
 	return kmem_cache_alloc(cache, gfp);
@@ -122,7 +127,7 @@ static void walk_sgs_free(void *sgs, void *cache)
 	kmem_cache_free(cache, sgs);
 }
 
-/* A pool of them. @nr: kept in reserve. Return: 0 or -ENOMEM. Sleeps. */
+/* Make a pool of such scatterlists. @nr: kept in reserve. Return: 0 or -ENOMEM. Sleeps. */
 int mesh_walk_sgs_reserve(mempool_t *pool, unsigned int nr, struct kmem_cache *cache)
 {
 	return mempool_init(pool, nr, walk_sgs_alloc, walk_sgs_free, cache);

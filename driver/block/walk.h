@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Pages of a request: scatterlists of pieces of it, and copies from and to it. */
+/* Pages of a request: scatterlists of its pieces, copies from and to its pages. */
 #ifndef DRIVER_WALK_H
 #define DRIVER_WALK_H
 
@@ -24,7 +24,7 @@ void mesh_walk_copy(struct mesh_walk *w, const struct prot_run *run, void *buf, 
 struct kmem_cache *mesh_walk_sgs_cache(const char *name, unsigned int entries);
 int mesh_walk_sgs_reserve(mempool_t *pool, unsigned int nr, struct kmem_cache *cache);
 
-/* Pieces of a request in any order: where the next one begins. */
+/* Allow pieces of a request in any order: start again if the piece at @at is before @w. */
 static inline void mesh_walk_seek(struct mesh_walk *w, struct request *rq, u32 at)
 {
 	if (at < w->at)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* I/O that a member's device has yet, though its submitter has given it up: abandoned.h. */
+/* I/O that its submitter has given up, and that the member's device has not ended: abandoned.h. */
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/rcupdate.h>
 
@@ -7,16 +7,16 @@
 #include "driver/netlink/events.h"
 #include "driver/work.h"
 
-/* Before it is sent to @m. */
+/* To be called before the I/O is sent to @m. */
 void mesh_abandoned_init(struct mesh_abandoned *a, const struct mesh_member *m)
 {
 	atomic_set(&a->fate, m->ops->keeps ? MESH_IO_FLIES : MESH_IO_STAYS);
 }
 
 /*
- * Leave an I/O to its member. @m: which, with a reference of the caller's. @free: gives its memory
- * back, once it has ended; it may be called before this returns. Any context. Return: whether it is
- * left; else it has ended, or is not to be left, and its done() is or was called.
+ * Leave an I/O to its member. @m: the member, with a reference of the caller. @free: frees the
+ * I/O's memory after the I/O has ended, possibly before this returns. Any context. Return: true:
+ * the I/O is left. False: the I/O has ended, or must not be left; done() is or was called.
  */
 bool mesh_abandon(struct mesh_abandoned *a, struct mesh_member *m,
 		  void (*free)(struct mesh_abandoned *a))
@@ -29,7 +29,8 @@ bool mesh_abandon(struct mesh_abandoned *a, struct mesh_member *m,
 	atomic_inc(&m->abandoned);
 	if (atomic_cmpxchg(&a->fate, MESH_IO_FLIES, MESH_IO_LEFT) != MESH_IO_FLIES) {
 		atomic_dec(&m->abandoned);
-		queue_work(mesh_kick_wq, &m->abandoned_work);	/* it may have been seen */
+		/* the work may have seen the count */
+		queue_work(mesh_kick_wq, &m->abandoned_work);
 		refcount_dec(&m->refs);
 		return false;
 	}
@@ -37,7 +38,10 @@ bool mesh_abandon(struct mesh_abandoned *a, struct mesh_member *m,
 	return true;
 }
 
-/* For its done(). Any context. Return: whether it was left: its submitter is not to know. */
+/*
+ * For the I/O's done(). Any context. Return: true if the I/O was left: done() must not notify the
+ * submitter.
+ */
 bool mesh_abandoned_ended(struct mesh_abandoned *a)
 {
 	struct mesh_member *m;
@@ -46,7 +50,7 @@ bool mesh_abandoned_ended(struct mesh_abandoned *a)
 	    atomic_cmpxchg(&a->fate, MESH_IO_FLIES, MESH_IO_ENDED) == MESH_IO_FLIES)
 		return false;
 	m = a->member;
-	rcu_read_lock();	/* the member's work may see it at once, and put the member */
+	rcu_read_lock();	/* the member's work may see the I/O at once, and put the member */
 	llist_add(&a->node, &m->returned);
 	queue_work(mesh_kick_wq, &m->abandoned_work);
 	rcu_read_unlock();
@@ -69,7 +73,7 @@ static void abandoned_say(struct mesh_member *m, int left)
 	mesh_event_abandoned(m, left);
 }
 
-/* Some was left, or has ended. */
+/* I/O was left to the member, or has ended. */
 void mesh_abandoned_work(struct work_struct *work)
 {
 	struct mesh_member *m = container_of(work, struct mesh_member, abandoned_work);
@@ -86,7 +90,7 @@ void mesh_abandoned_work(struct work_struct *work)
 	mesh_member_refit(m);
 	abandoned_say(m, atomic_read(&m->abandoned));
 	if (n)
-		synchronize_rcu();	/* those that report an end */
+		synchronize_rcu();	/* CPUs in mesh_abandoned_ended() */
 	while (n--)
 		mesh_member_put_later(m);
 	mesh_noio_end(noio);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * I/O that its submitter has given up, and its device has neither ended nor failed: it is the
- * member's from then on, with the memory that it names.
+ * I/O that its submitter has given up, and that the device has neither ended nor failed: from then
+ * on the I/O belongs to the member, with the memory that the I/O names.
  *
  *   flies --device ends it--> done()
  *     '--mesh_abandon()--> left --device ends it--> free(), by a work of the member
  *
- * Its sectors are at risk until then: what lands late could land over newer data. So a member
- * that has any is DOWN, with -EBUSY; it stays in the registry, and its device open alone, when no
- * layout and no group has it any more.
+ * Until the device ends the I/O, a late write could land over newer data. So a member with such I/O
+ * is DOWN, with -EBUSY; when no layout and no group has the member any more, the member stays in
+ * the registry, and its device stays exclusively open.
  */
 #ifndef DRIVER_ABANDONED_H
 #define DRIVER_ABANDONED_H
@@ -23,15 +23,15 @@ enum {
 	MESH_IO_FLIES,
 	MESH_IO_ENDED,
 	MESH_IO_LEFT,
-	MESH_IO_STAYS,		/* is never left: its member can be kicked */
+	MESH_IO_STAYS,		/* never left: the member can be kicked */
 };
 
-/* In an I/O that may be left. */
+/* Embedded in an I/O that may be left. */
 struct mesh_abandoned {
 	struct llist_node	node;		/* in member->returned */
-	struct mesh_member	*member;	/* a reference, once it is left */
+	struct mesh_member	*member;	/* a reference, once the I/O is left */
 	atomic_t		fate;
-	/* it was left, and has ended; process context */
+	/* called when a left I/O has ended; process context */
 	void			(*free)(struct mesh_abandoned *a);
 };
 

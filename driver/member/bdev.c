@@ -7,25 +7,23 @@
  *                                                       '-> flush first, after
  *                                                           zeroes and discards
  *
- * Bios are sent by a worker since submit_bio() may sleep and the submitter
- * must not. Writes carry FUA: the block layer drops it where there is no cache
- * and makes a flush of it where the device has none. Nothing is staged: the
- * device is local.
+ * A worker sends the bios, since submit_bio() may sleep and the submitter must not. Writes carry
+ * FUA: the block layer drops the flag for a device without a cache, and makes a flush of it for a
+ * device without FUA. Nothing is staged: the device is local.
  *
- * There is no kick: a bio in the device may yet read or write the request's
- * pages, and its sectors, so a request must not end before it. A copy of each
- * payload would free the pages and not the sectors: what is written there next
- * could be overwritten by it. So each I/O ends when the device ends it; how
- * long that takes is up to the lower driver (docs/sysfs.md). What is not of a
- * request's pages a group may leave to the member, which is no member until it has
+ * There is no kick: a bio in the device may still read or write the request's pages, and the
+ * device's sectors, so a request must not end before its bios. A copy of each payload would free
+ * the pages and not the sectors: the late bio could overwrite newer data. So each I/O ends when the
+ * device ends it; the lower driver decides how long that takes (docs/sysfs.md). A group may leave
+ * I/O that does not use a request's pages to the member, which does not serve until that I/O has
  * ended (abandoned.h).
  *
- * Opening, and reading the label, may take any time as well: work of its own does it, which
+ * An open, and the read of the label, may take any time as well: a separate work does both, and
  * outlives a member that goes meanwhile.
  *
- * A member whose drive is known by the UUID in its label is that drive, whatever its device is
- * called: the label is read when the device was opened alone, for a name may be another device's
- * by then. Such a drive may be away, and come back as another device:
+ * A member with a drive UUID is the drive whose label has that UUID, whatever name the device has.
+ * The label is read when the device is exclusively open, for its name may be another device's by
+ * then. Such a drive may be away, and come back as another device:
  *
  *   open without a path -> GONE <---- the device goes ---- UP
  *                           '--- a layout names a path ---->'
@@ -43,44 +41,47 @@
 #include "driver/member/member.h"
 #include "driver/work.h"
 
-/* How often an idle device is polled; one with I/O reports by itself. */
+/* How often an idle device is polled; a device with I/O reports by errors of the I/O. */
 #define MESH_BDEV_LOOK_MS	1000
 
-/* A device that was opened, until the member is closed: bios may yet name it. */
+/* A device that was opened. Kept until the member is closed: bios may still name the device. */
 struct mesh_bdev_dev {
 	struct mesh_bdev_handle	handle;
-	struct mesh_bdev_dev	*before;	/* that the drive was, and that has gone */
+	struct mesh_bdev_dev	*before;	/* the drive's former device, which has gone */
 };
 
-/* A device that is being opened, in work of its own. */
+/* A device that is being opened, in a separate work. */
 struct bdev_opening {
 	struct work_struct	work;
-	struct mesh_bdev	*mb;	/* for which; NULL: none any more; under bdev_openings */
+	struct mesh_bdev	*mb;	/* the member; NULL: none any more; under bdev_openings */
 	char			path[MESH_PATH_MAX];
-	uuid_t			drive;		/* that its label has to name, or null */
+	uuid_t			drive;		/* UUID that the label must have, or null */
 	bool			rw;
-	u64			start;		/* byte of it where the member begins */
-	/* what came of it: */
-	struct mesh_bdev_dev	*dev;		/* or NULL: */
+	u64			start;		/* byte of the device where the member begins */
+	/* the result: */
+	struct mesh_bdev_dev	*dev;		/* NULL: failed, with: */
 	int			err;
 	const char		*why;
-	struct mesh_member_info	info;		/* what it can do */
+	struct mesh_member_info	info;		/* properties of the device */
 };
 
 /* A member. */
 struct mesh_bdev {
 	struct mesh_member	*member;	/* back */
-	/* the device; NULL: none was opened yet. Written by open and by look_work; read anywhere */
-	struct mesh_bdev_dev	*dev;
-	char			next[MESH_PATH_MAX];	/* to be opened; under path_lock */
-	struct bdev_opening	*opening;	/* goes on; under bdev_openings */
-	struct bdev_opening	*opened;	/* is over, look_work takes it; likewise */
-	bool			first;		/* none was over yet; look_work's own */
-	struct llist_head	queue;		/* bios to be sent, newest first */
-	struct work_struct	work;		/* sends them */
 	/*
-	 * checks whether the device has gone. Kernels before 6.5 do not notify its holder, so all
-	 * are polled
+	 * the device; NULL: none was opened yet. Written by look_work and by the close; read
+	 * anywhere
+	 */
+	struct mesh_bdev_dev	*dev;
+	char			next[MESH_PATH_MAX];	/* path to be opened; under path_lock */
+	struct bdev_opening	*opening;	/* the open in progress; under bdev_openings */
+	struct bdev_opening	*opened;	/* the finished open, for look_work; likewise */
+	bool			first;		/* no open has finished yet; private to look_work */
+	struct llist_head	queue;		/* bios to be sent, newest first */
+	struct work_struct	work;		/* sends the bios of @queue */
+	/*
+	 * checks if the device has gone. Kernels before 6.5 do not notify the holder of a device,
+	 * so all devices are polled
 	 */
 	struct delayed_work	look_work;
 	/* not shared, so that a device that blocks delays no other */
@@ -89,10 +90,10 @@ struct mesh_bdev {
 
 static struct bio_set mesh_bios;
 
-/* Opens devices. What it does for one may take any time, and delays no other. */
+/* Opens devices. An open may take any time, and delays no other open. */
 static struct workqueue_struct *bdev_open_wq;
 
-/* Guards which member a device is opened for. */
+/* Guards the links between members and opens of their devices: @mb, @opening, @opened. */
 static DEFINE_MUTEX(bdev_openings);
 
 /* The holder of all our exclusive opens, see mesh_member_bdev_taken(). */
@@ -142,8 +143,8 @@ static void bdev_queue(struct mesh_bdev *mb, struct mesh_mio *mio, struct bio *b
 }
 
 /*
- * The device that a bio in flight was sent to: no other one is opened before all are back. The bio
- * itself may name another by now, which lies below.
+ * Return: the device that a bio in flight was sent to: no other device is opened before all bios
+ * are back. The bio itself may name another device by now, a lower one.
  */
 static struct block_device *bdev_of(const struct mesh_bdev *mb)
 {
@@ -155,7 +156,7 @@ static bool bdev_is_gone(struct block_device *bdev)
 	return test_bit(GD_DEAD, &bdev->bd_disk->state) || blk_queue_dying(bdev_get_queue(bdev));
 }
 
-/* Zeroes and discards, which know no FUA, are durable after this flush. */
+/* Zeroes and discards, which have no FUA, are durable after this flush. */
 static void bdev_flush_after(struct mesh_bdev *mb, struct mesh_mio *mio, struct bio *bio)
 {
 	bio_reset(bio, bdev_of(mb), REQ_OP_WRITE | REQ_PREFLUSH);
@@ -243,8 +244,8 @@ static void bdev_fill_info(struct block_device *bdev, u64 start, struct mesh_mem
 }
 
 /*
- * Whether a copy of the label at @at names the drive: 0; -ESTALE: another one; -ENODATA: there is
- * none; or why it cannot be read.
+ * Check that the copy of the label at byte @at names the drive. Return: 0; -ESTALE: the copy names
+ * another drive; -ENODATA: there is no label; or the error of the read.
  */
 static int bdev_label(struct block_device *bdev, u64 at, struct page *page, const uuid_t *drive)
 {
@@ -267,7 +268,10 @@ static int bdev_label(struct block_device *bdev, u64 at, struct page *page, cons
 	return memcmp(label + MESHBLK_LABEL_DRIVE, drive, UUID_SIZE) ? -ESTALE : 0;
 }
 
-/* With the device opened alone: no other program writes a label over it any more. */
+/*
+ * Check the label, with the device exclusively open: no other program overwrites the label any
+ * more.
+ */
 static int bdev_identity(struct block_device *bdev, const uuid_t *drive, const char **why)
 {
 	u64 bytes = bdev_nr_bytes(bdev);
@@ -282,8 +286,9 @@ static int bdev_identity(struct block_device *bdev, const uuid_t *drive, const c
 	err = bdev_label(bdev, 0, page, drive);
 	last = bdev_label(bdev, bytes - MESHBLK_LABEL_AREA, page, drive);
 	/*
-	 * One copy does where the other was torn. Where that names another drive the device
-	 * is that drive's by now, or a copy of it was written over a part.
+	 * One good copy is enough where the other was torn. If a copy names another drive, the
+	 * device is that drive by now, or a copy of that drive was written over a part of the
+	 * device.
 	 */
 	if (err == -ESTALE || last == -ESTALE || (err == -ENODATA && last == -ENODATA))
 		err = -ESTALE;
@@ -322,7 +327,7 @@ static void bdev_dev_close(struct mesh_bdev_dev *dev)
 	kfree(dev);
 }
 
-/* Open a device, and see what it is. Return: 0 or a negative errno, with why set. */
+/* Open a device and check it. Return: 0 or a negative errno, with o->why set; NULL: no memory. */
 static int bdev_take(struct bdev_opening *o)
 {
 	struct mesh_bdev_dev *dev = kzalloc(sizeof(*dev), GFP_KERNEL);
@@ -357,7 +362,7 @@ static void bdev_opening_free(struct bdev_opening *o)
 static void bdev_opening_work(struct work_struct *work)
 {
 	struct bdev_opening *o = container_of(work, struct bdev_opening, work);
-	/* not mesh_noio_begin(): any opener of the disk holds its lock over reclaim */
+	/* not mesh_noio_begin(): any opener of the disk holds the disk's lock over reclaim */
 	unsigned int noio = memalloc_noio_save();
 	struct mesh_bdev *mb;
 
@@ -384,7 +389,8 @@ static int bdev_begin(struct mesh_bdev *mb, const char *path)
 	if (!o)
 		return -ENOMEM;
 	INIT_WORK(&o->work, bdev_opening_work);
-	__module_get(THIS_MODULE);	/* the member has it; this may outlive that */
+	/* the open may outlive the member, which pins the module, too */
+	__module_get(THIS_MODULE);
 	o->mb = mb;
 	strscpy(o->path, path, sizeof(o->path));
 	o->drive = conf->drive;
@@ -397,7 +403,7 @@ static int bdev_begin(struct mesh_bdev *mb, const char *path)
 	return 0;
 }
 
-/* I/O goes to it from now on. The one before has gone, and what it was sent is back. */
+/* Send I/O to @dev from now on. The former device has gone, and all its I/O is back. */
 static void bdev_use(struct mesh_bdev *mb, struct mesh_bdev_dev *dev,
 		     const struct mesh_member_info *info)
 {
@@ -405,12 +411,12 @@ static void bdev_use(struct mesh_bdev *mb, struct mesh_bdev_dev *dev,
 	mb->member->info = *info;
 	mutex_unlock(&mb->member->lock);
 	dev->before = mb->dev;
-	/* pairs with bdev_submit(): who sees the device sees it open */
+	/* pairs with bdev_submit(): a submitter that sees the device sees it open */
 	smp_store_release(&mb->dev, dev);
 	mesh_member_set_state(mb->member, MESH_MEMBER_UP, 0);
 }
 
-/* That path is open, or cannot be: it is not tried again, but another one that was named since. */
+/* The open of @path has ended: do not try that path again, but try a path that was named since. */
 static void bdev_tried(struct mesh_bdev *mb, const char *path, bool open)
 {
 	struct mesh_member *m = mb->member;
@@ -423,17 +429,17 @@ static void bdev_tried(struct mesh_bdev *mb, const char *path, bool open)
 	spin_unlock(&m->path_lock);
 }
 
-/* A device was opened, or could not be. Return: whether to try it again, later. */
+/* Take the result of an open. Return: true if the same path is to be tried again, later. */
 static bool bdev_took(struct mesh_bdev *mb, struct bdev_opening *o)
 {
 	struct mesh_member *m = mb->member;
 	int err = o->err;
 
-	/* Last: it is noted as the member's device, which one that is refused is not. */
+	/* Last: this call notes the device as the member's; a refused device must not be noted. */
 	if (!err)
 		err = mesh_member_bdev_taken(m, o->dev->handle.bdev->bd_dev, &o->why);
 	if (err == -EAGAIN) {
-		/* it comes when what was given up has ended there */
+		/* the member comes up when the abandoned I/O at the device has ended */
 		mesh_member_set_state(m, MESH_MEMBER_DOWN, -EBUSY);
 		mesh_member_opened(m, 0, NULL);
 		return true;
@@ -452,7 +458,7 @@ static bool bdev_took(struct mesh_bdev *mb, struct bdev_opening *o)
 	return false;
 }
 
-/* The drive is said to be there. Nothing of its former device may be in flight any more. */
+/* Open the path at which the drive is said to be. No I/O to the former device may be in flight. */
 static void bdev_return(struct mesh_bdev *mb)
 {
 	struct mesh_member *m = mb->member;
@@ -478,7 +484,10 @@ static struct bdev_opening *bdev_opened(struct mesh_bdev *mb)
 	return o;
 }
 
-/* A device that has gone does not come back: another one takes its place. */
+/*
+ * Take a finished open, and check the device. A device that has gone does not come back: another
+ * device takes its place.
+ */
 static void bdev_look_work(struct work_struct *work)
 {
 	struct mesh_bdev *mb = container_of(to_delayed_work(work), struct mesh_bdev, look_work);
@@ -544,13 +553,13 @@ static void bdev_close(struct mesh_member *m)
 	struct mesh_bdev *mb = m->priv;
 	struct mesh_bdev_dev *dev;
 
-	/* one that is being opened is closed when that is over, whenever that is */
+	/* a device that is being opened is closed after its open, whenever that ends */
 	mutex_lock(&bdev_openings);
 	if (mb->opening)
 		mb->opening->mb = NULL;
 	mutex_unlock(&bdev_openings);
 	cancel_delayed_work_sync(&mb->look_work);
-	/* the look may have begun another one */
+	/* look_work may have begun another open */
 	mutex_lock(&bdev_openings);
 	if (mb->opening)
 		mb->opening->mb = NULL;

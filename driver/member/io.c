@@ -9,11 +9,11 @@
 
 /*
  * Send an I/O to a member. @mio: filled in; its done() may be called before this returns. Any
- * context but hard interrupt. To be followed by mesh_member_commit().
+ * context but hard interrupt. mesh_member_commit() must follow, unless the I/O has RDDA_IO_POST.
  */
 void mesh_member_submit(struct mesh_member *m, struct mesh_mio *mio)
 {
-	/* pairs with mesh_member_step(): what the kind set up before UP is there */
+	/* pairs with mesh_member_step(): the kind's setup before UP is visible */
 	enum mesh_member_state state = smp_load_acquire(&m->state);
 
 	mio->member = m;
@@ -26,14 +26,14 @@ void mesh_member_submit(struct mesh_member *m, struct mesh_mio *mio)
 	m->ops->submit(m, mio);
 }
 
-/* An I/O has ended; for the kinds. Any context. */
+/* For the kinds: an I/O has ended. Any context. */
 void mesh_mio_end(struct mesh_mio *mio, int err)
 {
 	struct mesh_member_stats __percpu *stats = mio->member->stats;
 
 	this_cpu_inc(stats->ended);
 	if (unlikely(err)) {
-		/* a stage is a cache: to find it dropped is no error */
+		/* a stage is a cache: a dropped stage is no error */
 		if (err == -ESTALE && mio->stage)
 			this_cpu_inc(stats->stale);
 		else
@@ -58,8 +58,8 @@ void mesh_mio_end(struct mesh_mio *mio, int err)
 EXPORT_SYMBOL_GPL(mesh_mio_end);
 
 /*
- * Have stuck I/O ended, where the kind can do that. @m: member; the caller holds a reference, by a
- * pinned layout say. Any context.
+ * End stuck I/O of a member, if its kind can do that. @m: the caller holds a reference, for example
+ * by a pinned layout. Any context.
  */
 void mesh_member_kick(struct mesh_member *m)
 {
@@ -67,10 +67,10 @@ void mesh_member_kick(struct mesh_member *m)
 		return;
 	refcount_inc(&m->refs);
 	if (!queue_work(mesh_kick_wq, &m->kick_work))
-		refcount_dec(&m->refs);		/* the caller's is left */
+		refcount_dec(&m->refs);		/* not the last: the caller has one */
 }
 
-/* As mesh_member_put(), without waiting for a target or a device that is closed. Any context. */
+/* As mesh_member_put(), without waiting for the close of a device or an extent. Any context. */
 void mesh_member_put_later(struct mesh_member *m)
 {
 	if (!refcount_dec_not_one(&m->refs))
@@ -78,11 +78,11 @@ void mesh_member_put_later(struct mesh_member *m)
 }
 
 /*
- * Have the extent note an attach number, durably, while its I/O goes on. @m: member, opened for
- * writing. @number: not zero, less than 2^63. Process context, sleeps.
- * Return: 0, also for kinds without numbers; -ESTALE: a higher one is noted, or the same of another
- * host, and the member is REFUSED; -ENOLINK: it is not UP now, or the target could not note it,
- * though it may do so later.
+ * Make the extent note an attach number durably, while its I/O goes on. @m: opened for writing.
+ * @number: not zero, less than 2^63. Process context, sleeps. Return: 0, also for kinds without
+ * numbers; -ESTALE: a higher number is noted, or the same number of another host, and the member is
+ * REFUSED; -ENOLINK: the member is not UP now, or the target could not note the number, but may do
+ * so later.
  */
 int mesh_member_attach(struct mesh_member *m, u64 number)
 {
@@ -110,13 +110,13 @@ void mesh_member_stats(struct mesh_member *m, struct mesh_member_stats *sum)
 	}
 }
 
-/* I/O that has not ended. What is submitted meanwhile may be missed. */
+/* Return: the number of I/Os that have not ended. I/O that is submitted meanwhile may be missed. */
 u64 mesh_member_inflight(struct mesh_member *m)
 {
 	u64 ended = 0, started = 0;
 	int cpu;
 
-	/* in this order: an I/O that ends between is not taken for one too few */
+	/* in this order: I/O that ends in between makes the result too high, never too low */
 	for_each_possible_cpu(cpu)
 		ended += READ_ONCE(per_cpu_ptr(m->stats, cpu)->ended);
 	for_each_possible_cpu(cpu)
@@ -124,7 +124,7 @@ u64 mesh_member_inflight(struct mesh_member *m)
 	return started - ended;
 }
 
-/* ... but for what was abandoned, which nothing waits for. */
+/* As mesh_member_inflight(), without abandoned I/O, for which no caller waits. */
 u64 mesh_member_wanted(struct mesh_member *m)
 {
 	u64 left = atomic_read(&m->abandoned), all = mesh_member_inflight(m);
@@ -132,7 +132,7 @@ u64 mesh_member_wanted(struct mesh_member *m)
 	return all - min(left, all);
 }
 
-/* Whether I/O to the member has ended well in the last @recent jiffies. */
+/* Return: true if I/O to the member has ended well in the last @recent jiffies. */
 bool mesh_member_moves(struct mesh_member *m, unsigned long recent)
 {
 	struct mesh_member_stats s;

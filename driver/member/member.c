@@ -12,22 +12,22 @@
 #define MEMBER_LATE_IO "the device still has I/O that was given up; it is free when that has ended"
 
 /*
- * Guards the kinds, the registry, and conf.epoch, conf.size, @opening and @dev
- * of its members. Not held while one is opened or closed, since a device or a target may
- * take any time for that; never taken on the I/O path.
+ * Guards the kinds, the registry, and conf.epoch, conf.size, @opening and @dev of the members. Not
+ * held while a member is opened or closed, since a device or a target may take any time for that;
+ * never taken on the I/O path.
  */
 static DEFINE_MUTEX(mesh_members_lock);
 static LIST_HEAD(mesh_members);
 
-/* For those that wait until a member of some UUID has been opened or closed. */
+/* For callers that wait until a member of some UUID has been opened or closed. */
 static DECLARE_WAIT_QUEUE_HEAD(mesh_members_settled);
 
 /* Registered by main.c, and by tests/kmod/meshmem. */
 static const struct mesh_member_ops *mesh_member_kinds[MESHBLK_KIND_MEM + 1];
 
 /*
- * Register what implements a kind of member. @kind: one that has nothing here. @ops: for @kind;
- * NULL: the module that registered it goes, and no member pins that module any more.
+ * Register the ops of a kind. @kind: has no ops yet. @ops: NULL: the module that registered the ops
+ * goes; no member pins the module any more.
  */
 void mesh_member_set_kind(u8 kind, const struct mesh_member_ops *ops)
 {
@@ -43,7 +43,7 @@ static bool mesh_member_same(const struct mesh_member_conf *a, const struct mesh
 	    a->start != b->start || !uuid_equal(&a->uuid, &b->uuid) ||
 	    !uuid_equal(&a->drive, &b->drive))
 		return false;
-	/* A drive that is known is the same by whatever path. */
+	/* A known drive is the same member by any path. */
 	return (a->kind == MESHBLK_KIND_BDEV && !uuid_is_null(&a->drive)) ||
 	       !strcmp(a->path, b->path);
 }
@@ -58,11 +58,11 @@ static void mesh_member_kick_work(struct work_struct *work)
 	struct mesh_member *m = container_of(work, struct mesh_member, kick_work);
 
 	m->ops->kick(m);
-	/* not here, where other members wait for their kick to get memory free */
+	/* not mesh_member_put() here, where other members wait for their kick to get memory free */
 	mesh_member_put_later(m);
 }
 
-/* A new member of the registry, or an error, which @extack explains. */
+/* Add a new member to the registry. Return: the member, or an error, which @extack explains. */
 static struct mesh_member *mesh_member_add(const struct mesh_member_conf *conf,
 					   const uuid_t *volume, struct netlink_ext_ack *extack)
 {
@@ -76,7 +76,7 @@ static struct mesh_member *mesh_member_add(const struct mesh_member_conf *conf,
 		NL_SET_ERR_MSG(extack, "members of this kind need a module that is not loaded");
 		return ERR_PTR(-EOPNOTSUPP);
 	}
-	/* one that has abandoned I/O outlives its volume, which holds the module, too */
+	/* a member with abandoned I/O outlives its volume, which pins the module, too */
 	if (!try_module_get(THIS_MODULE)) {
 		module_put(ops->owner);
 		return ERR_PTR(-ENODEV);
@@ -112,7 +112,10 @@ put:
 	return ERR_PTR(-ENOMEM);
 }
 
-/* An open member with this conf, which learns a larger size or epoch. */
+/*
+ * Find an open member with this conf, and raise the member's size and epoch. Return: the member
+ * with a reference, or NULL.
+ */
 static struct mesh_member *mesh_member_share(const struct mesh_member_conf *conf)
 {
 	struct mesh_member *m;
@@ -135,8 +138,8 @@ static struct mesh_member *mesh_member_share(const struct mesh_member_conf *conf
 }
 
 /*
- * Why an extent is another volume's, or NULL: each would give it back, and zero it, by itself. What
- * was given up may be all that is left of that volume.
+ * Check if another volume has the extent: each of the two would give the extent back, and zero it,
+ * by itself. Abandoned I/O may be all that is left of that volume. Return: the reason or NULL.
  */
 static const char *mesh_member_taken(const uuid_t *uuid, const uuid_t *volume)
 {
@@ -150,7 +153,7 @@ static const char *mesh_member_taken(const uuid_t *uuid, const uuid_t *volume)
 	return NULL;
 }
 
-/* Whether a member of this UUID is being opened, or closed (that is without references). */
+/* Return: true if a member of this UUID is being opened, or closed (then it has no references). */
 static bool mesh_member_unsettled(void *arg)
 {
 	const uuid_t *uuid = arg;
@@ -163,7 +166,7 @@ static bool mesh_member_unsettled(void *arg)
 	return false;
 }
 
-/* A member that could not be opened, or was closed, leaves the registry. */
+/* Remove a member that could not be opened, or was closed, from the registry, and free it. */
 static void mesh_member_drop(struct mesh_member *m)
 {
 	mutex_lock(&mesh_members_lock);
@@ -176,7 +179,7 @@ static void mesh_member_drop(struct mesh_member *m)
 	module_put(THIS_MODULE);
 }
 
-/* Its device or target was tried, for the first time; for the kinds. */
+/* For the kinds: the device or target was tried for the first time, with this result. */
 void mesh_member_opened(struct mesh_member *m, int err, const char *why)
 {
 	if (completion_done(&m->opened))
@@ -187,8 +190,8 @@ void mesh_member_opened(struct mesh_member *m, int err, const char *why)
 }
 
 /*
- * Wait for a member that is being opened; not beyond @until: then it comes up later. Return: 0;
- * -EINTR, the caller is killed; or why it could not be opened, which @extack explains.
+ * Wait until @until for a member that is being opened; a slower one comes up later. Return: 0;
+ * -EINTR: the caller is killed; or the error of the open, which @extack explains.
  */
 int mesh_member_await(struct mesh_member *m, unsigned long until, struct netlink_ext_ack *extack)
 {
@@ -203,9 +206,10 @@ int mesh_member_await(struct mesh_member *m, unsigned long until, struct netlink
 }
 
 /*
- * Open a member, or share one that is open. @volume: the one whose layouts share it; any other is
- * refused. @mp: set on success. @extack: says why not, may be NULL. Sleeps, within MESH_SETTLE_MS.
- * Return: 0; 1: it is being opened, see mesh_member_await(); or a negative errno.
+ * Open a member, or share an open one. @volume: the volume whose layouts share the member; any
+ * other volume is refused. @mp: set on success. @extack: explains an error, may be NULL. Sleeps,
+ * within MESH_SETTLE_MS. Return: 0; 1: the member is being opened, see mesh_member_await(); or a
+ * negative errno.
  */
 int mesh_member_get(const struct mesh_member_conf *conf, const uuid_t *volume,
 		    struct mesh_member **mp, struct netlink_ext_ack *extack)
@@ -254,25 +258,29 @@ int mesh_member_get(const struct mesh_member_conf *conf, const uuid_t *volume,
 	return err == -EINPROGRESS;
 }
 
-/* Sleeps when it was the last reference; all I/O of the caller has ended. */
+/* Sleeps if the reference is the last one. All I/O of the caller has ended. */
 void mesh_member_put(struct mesh_member *m)
 {
 	if (!refcount_dec_and_mutex_lock(&m->refs, &mesh_members_lock))
 		return;
-	/* It stays in the registry meanwhile: a target must not see it opened
-	 * again before it is closed, and other members are not to wait for that.
+	/*
+	 * The member stays in the registry while it is closed: a target must not see an open of the
+	 * same extent before the close. The lock is dropped, so that other members do not wait for
+	 * the close.
 	 */
 	mutex_unlock(&mesh_members_lock);
-	cancel_work_sync(&m->abandoned_work);	/* queued once too often: it has none */
+	/* the work may be queued once too often, without I/O */
+	cancel_work_sync(&m->abandoned_work);
 	m->ops->close(m);
 	mesh_member_drop(m);
 }
 
 /*
- * Whether a device is in use under another extent UUID; if not, it is noted for @m, which is being
- * opened. One holder stands behind all our exclusive opens, so that a member can be reached by two
- * paths for a while; two extents on one device are detected here. Return: 0; -EBUSY, @why says
- * that; -EAGAIN: the same extent's device, reached in another way, has I/O yet that was given up.
+ * Check that no other extent UUID uses the device, and note the device for @m, which is being
+ * opened. All our exclusive opens have one holder, so that a member can be reached by two paths for
+ * a while; so two extents on one device are detected here. Return: 0; -EBUSY: another extent has
+ * the device, @why says so; -EAGAIN: another member of the same extent has abandoned I/O at the
+ * device.
  */
 int mesh_member_bdev_taken(struct mesh_member *m, dev_t dev, const char **why)
 {
@@ -298,7 +306,10 @@ int mesh_member_bdev_taken(struct mesh_member *m, dev_t dev, const char **why)
 	return err;
 }
 
-/* For dumps: of the members with abandoned I/O the one after @skip, with a reference, or NULL. */
+/*
+ * For dumps: of the members with abandoned I/O, the one after the first @skip. Return: the member
+ * with a reference, or NULL.
+ */
 struct mesh_member *mesh_member_next_abandoned(unsigned int skip)
 {
 	struct mesh_member *m, *found = NULL;

@@ -7,12 +7,11 @@
  *                       '-- registry by extent UUID: an extent that is open
  *                           already is shared
  *
- * A member I/O (mesh_mio) is submitted, committed with others to the same
- * member and queue, and ends once with done(). Payloads may be staged: written
- * with RDDA_IO_STAGE, then written again to another place from the stage, so
- * that they cross a network once. A stage is a cache: a write from it may end
- * with -ESTALE, and is then sent again with its own scatterlist. A kind that gains
- * nothing by it gives none.
+ * A member I/O (mesh_mio) is submitted, committed with others to the same member and queue, and
+ * ends once with done(). A payload may be staged: written with RDDA_IO_STAGE, then written again to
+ * another place from the stage, so that the payload crosses a network once. A stage is a cache: a
+ * write from a stage may end with -ESTALE, and the submitter then sends the write again with its
+ * own scatterlist. A kind that gains nothing by stages gives none.
  */
 #ifndef DRIVER_MEMBER_H
 #define DRIVER_MEMBER_H
@@ -46,36 +45,39 @@ struct mesh_member_conf {
 	u32	lba;			/* MEM: block size to show */
 	u64	start;			/* BDEV: byte of the device where the member begins */
 	uuid_t	uuid;			/* of the extent */
-	uuid_t	drive;			/* that the extent is on; BDEV: null if not known */
-	u64	epoch;	/* RDDA: passed on when it grows; not part of the comparison */
+	uuid_t	drive;			/* UUID of the extent's drive; BDEV: null if not known */
+	u64	epoch;	/* RDDA: a later conf may raise the epoch; not part of the comparison */
 	u64	size;			/* bytes that may be used; the largest requested counts */
 	/*
-	 * BDEV: not part of the comparison where @drive is known; MEM: a name, to be reached by
-	 * another "path"
+	 * BDEV: not part of the comparison if @drive is known; MEM: a name, so that a test reaches
+	 * one member by several "paths"
 	 */
 	char	path[MESH_PATH_MAX];
 };
 
-/* What an open member can do; set while it is not UP, but for @attach. */
+/* Properties of an open member; set while the member is not UP, except @attach and @dead_ms. */
 struct mesh_member_info {
-	u64	bytes;		/* its size */
+	u64	bytes;		/* size of the member */
 	u32	lba;		/* 512 or 4096 */
 	u32	phys;		/* physical block */
 	u32	queues;		/* hardware queues worth having */
 	u32	discard_bytes;	/* granularity, 0: none */
-	bool	write_zeroes;	/* it can */
-	bool	rotational;	/* it is */
+	bool	write_zeroes;	/* zeroes can be written */
+	bool	rotational;	/* the medium is rotational */
 	/* highest attach number that the extent has noted; 0: none, or a kind without numbers */
 	u64	attach;
-	/* RDDA: of silence, and a host that is cut off has noticed; else 0 */
+	/*
+	 * RDDA: milliseconds of silence after which a host that is cut off has noticed; other
+	 * kinds: 0
+	 */
 	u32	dead_ms;
 	/* bits that must be zero in the address and length of each page's part; 0: no such limit */
 	u32	dma_mask;
 };
 
 /*
- * Counters, one set per CPU; sums are taken by readers. @last is no sum: jiffies of
- * the newest I/O that ended well, 0: none.
+ * Counters, one set per CPU; readers add them up. @last is not a sum: jiffies of the newest I/O
+ * that ended well, 0: none.
  */
 struct mesh_member_stats {
 	u64	started;
@@ -95,23 +97,26 @@ struct mesh_member_stats {
 
 /* One I/O to a member. */
 struct mesh_mio {
-	struct mesh_member *member;	/* where */
+	struct mesh_member *member;	/* the member that the I/O goes to */
 	/*
-	 * where in the member, pages, queue and flags, for members of any kind; its own op, stage
-	 * and done are RDDA's. The length is 0 with @op FLUSH
+	 * address in the member, pages, queue and flags, for members of any kind; @io's own op,
+	 * stage and done are RDDA's. With @op FLUSH the length is 0
 	 */
 	struct rdda_io io;
 	u8	op;			/* enum prot_kind */
-	u32	tag;			/* of the prot_io, for the submitter */
-	int	err;			/* how it ended; for the submitter */
+	u32	tag;			/* tag of the prot_io, for the submitter */
+	int	err;			/* result, for the submitter */
 	/*
-	 * WRITE: a stage of this member to write from, NULL: the pages travel; set when done() is
+	 * WRITE: a stage of this member to write from; NULL: the pages travel. Set when done() is
 	 * called for a successful RDDA_IO_STAGE
 	 */
 	void	*stage;
-	/* where the payload begins in the stage; RDDA_IO_STAGE: what is kept, in the payload */
+	/*
+	 * byte of the stage where the payload begins; RDDA_IO_STAGE: byte of the payload where the
+	 * kept part begins
+	 */
 	u32	stage_offset;
-	/* RDDA_IO_STAGE: as those of struct rdda_io; the first NULL and the last 0 for none */
+	/* RDDA_IO_STAGE: as the fields of struct rdda_io; none: @behind NULL, @stage_room 0 */
 	void	*behind;
 	u32	stage_at;
 	u32	stage_room;
@@ -119,39 +124,39 @@ struct mesh_mio {
 	void	(*done)(struct mesh_mio *mio, int err);
 	struct mesh_mio *next;		/* the submitter's */
 	void	*priv;			/* the submitter's */
-	struct llist_node node;		/* of a kind on this host, while in flight */
-	struct bio *bio;		/* the same */
+	struct llist_node node;		/* for kinds on this host, while the I/O is in flight */
+	struct bio *bio;		/* likewise */
 };
 
 /**
  * struct mesh_member_ops - a kind of member
- * @kind: its name
- * @posts: it knows RDDA_IO_POST, with which a @submit needs no @commit
- * @keeps: nothing ends I/O but the device, so it may be abandoned (abandoned.h)
- * @owner: the module that registered it, which each member pins; NULL: meshblk
- * @open: begin to open; may come UP later, by mesh_member_set_state(). May
- *	sleep, but not for a device or a target, and is called without a lock. An error refuses
- *	the layout that wants it, @extack says why; -EINPROGRESS: mesh_member_opened() says how
- *	that went
- * @close: all I/O has ended and no new one comes. Sleeps
- * @submit: any context but hard interrupt, does not sleep; nothing needs to
- *	move before @commit. Ends with mesh_mio_end()
- * @commit: move what was submitted with this queue
- * @poll: end what can be, of I/O submitted with this queue; process context, does not sleep.
- *	Return: what was found. NULL: interrupts alone report
- * @stage_get: one more reference to a stage; any context; NULL: none is kept behind others
- * @stage_put: give a stage back; any context; NULL: a kind that gives none
- * @release: give the member back, without I/O, until @retry; NULL: cannot; sleeps
- * @retry: open what was released, and what was refused as well if @refused; with
- *	@release; does not sleep
- * @kick: end I/O in flight that is stuck, where that is possible; process
- *	context. NULL: it ends when it ends
- * @epoch: the conf's epoch grew
- * @moved: a layout names the path of a member whose drive is known; does not sleep. It may be open
- *	already, at that path or at another one
- * @attach: have the extent note an attach number, and carry it whenever it is opened again;
- *	process context, sleeps until that is answered; NULL: a kind without numbers. It
- *	returns what mesh_member_attach() does
+ * @kind: name of the kind
+ * @posts: the kind supports RDDA_IO_POST, with which a @submit needs no @commit
+ * @keeps: only the device ends I/O, so I/O may be abandoned (abandoned.h)
+ * @owner: the module that registered the kind, pinned by each member; NULL: meshblk
+ * @open: begin to open; the member may come UP later, by mesh_member_set_state(). Called without a
+ *	lock; may sleep, but not for a device or a target. An error refuses the layout with the
+ *	member, @extack says why; -EINPROGRESS: mesh_member_opened() reports the result
+ * @close: all I/O has ended and no new I/O comes. Sleeps
+ * @submit: any context but hard interrupt, does not sleep; the I/O need not move before
+ *	@commit. Ends with mesh_mio_end()
+ * @commit: move the I/O that was submitted with this queue
+ * @poll: end the I/O of this queue that is ready; process context, does not sleep. Return: number
+ *	of events found. NULL: only interrupts report
+ * @stage_get: take one more reference to a stage; any context; NULL: the kind keeps no payload
+ *	behind others
+ * @stage_put: give a stage back; any context; NULL: the kind gives no stages
+ * @release: give the member back, without I/O, until @retry; NULL: the kind cannot; sleeps
+ * @retry: open a released member, and if @refused also a refused one; set where @release is set;
+ *	does not sleep
+ * @kick: end stuck I/O in flight, as far as possible; process context. NULL: only the device ends
+ *	I/O
+ * @epoch: the conf's epoch has grown
+ * @moved: a layout names the path of a member whose drive is known; does not sleep. The member may
+ *	be open already, at that path or at another one
+ * @attach: make the extent note an attach number, and carry the number in every later open;
+ *	process context, sleeps until the answer. Return: as mesh_member_attach(). NULL: a kind
+ *	without numbers
  */
 struct mesh_member_ops {
 	const char *kind;
@@ -177,40 +182,43 @@ extern const struct mesh_member_ops mesh_rdda_ops, mesh_bdev_ops;
 
 /* An open member. */
 struct mesh_member {
-	const struct mesh_member_ops *ops;	/* its kind */
-	void			*priv;		/* of the kind */
-	struct mesh_member_info	info;	/* written under @lock; while it is UP, @attach alone */
+	const struct mesh_member_ops *ops;	/* the member's kind */
+	void			*priv;		/* private data of the kind */
+	struct mesh_member_info	info;	/* written under @lock; while UP, only @attach, @dead_ms */
 	enum mesh_member_state	state;	/* written under @lock, read anywhere with READ_ONCE() */
-	int			err;		/* why it is not UP; like @state */
+	int			err;		/* why the member is not UP; like @state */
 	struct mesh_member_stats __percpu *stats;	/* counters */
 
-	/* fixed but for epoch and size, which mesh_members_lock guards, and path */
+	/* fixed, except path, and epoch and size, which mesh_members_lock guards */
 	struct mesh_member_conf	conf ____cacheline_aligned_in_smp;
-	spinlock_t		path_lock;	/* of conf.path */
-	uuid_t			volume;		/* the one whose layouts share it */
-	struct mutex		attach_lock;	/* one number is noted at a time; @lock is inside */
+	spinlock_t		path_lock;	/* guards conf.path */
+	uuid_t			volume;		/* volume whose layouts share the member */
+	struct mutex		attach_lock;	/* serialises attach numbers; @lock is inside */
 	/* serialises state changes; guards @state, @info, and what follows up to @links */
 	struct mutex		lock;
-	bool			there;	/* the kind says UP: what is REFUSED then is unfit */
-	/* REFUSED, and tried again since: there is no answer yet */
+	bool			there;	/* the kind says UP: a REFUSED member is unfit */
+	/* REFUSED, and opened again without an answer yet */
 	bool			retrying;
 	/* layouts that have given the member back for a while */
 	unsigned int		suspended;
 	struct list_head	links;		/* layouts to notify */
-	refcount_t		refs;		/* layouts, and the kick that is queued */
+	refcount_t		refs;		/* layouts, groups, a queued kick, abandoned I/O */
 	struct list_head	node;		/* in the registry, under mesh_members_lock */
 	bool			opening;	/* ops->open is at work; under mesh_members_lock */
-	struct completion	opened;		/* that it was tried, or needs no wait; then: */
-	int			open_err;	/* why it could not be opened, or 0 */
+	struct completion	opened;		/* the open was tried, or needs no wait; then: */
+	int			open_err;	/* why the open failed, or 0 */
 	const char		*open_why;	/* the same, a static string */
-	/* BDEV: the device, once it is known; under mesh_members_lock */
+	/* BDEV: the device, once known; under mesh_members_lock */
 	dev_t			dev;
 	struct work_struct	kick_work;	/* runs ops->kick; holds a reference while queued */
-	struct work_struct	put_work;	/* gives back that reference when it was the last */
-	atomic_t		abandoned;	/* I/O that was left, and has a reference each */
-	struct llist_head	returned;	/* of that, what has ended */
-	struct work_struct	abandoned_work;	/* frees it */
-	bool			said;		/* that there is some; the work's own */
+	/* puts the last reference; mesh_member_put_later() */
+	struct work_struct	put_work;
+	/* number of abandoned I/Os, each with a reference */
+	atomic_t		abandoned;
+	struct llist_head	returned;	/* abandoned I/Os that have ended */
+	struct work_struct	abandoned_work;	/* frees @returned and reports */
+	/* abandoned I/O was reported; private to the work */
+	bool			said;
 };
 
 /**
@@ -218,8 +226,8 @@ struct mesh_member {
  * @node: in member->links, under its lock
  * @changed: the state changed; called with the member's lock held, may sleep,
  *	must not take a lock under which members are opened or put
- * @unfit: whether the member, whose info is known, cannot serve the layout: then it
- *	does not come UP; like @changed
+ * @unfit: return true if the member, whose info is known, cannot serve the layout: the member
+ *	then does not come UP; like @changed
  */
 struct mesh_member_link {
 	struct list_head node;
@@ -264,7 +272,7 @@ static inline void mesh_member_commit(struct mesh_member *m, unsigned int queue)
 	m->ops->commit(m, queue);
 }
 
-/* In an RCU read section, which keeps the member. */
+/* Context: an RCU read section, which keeps the member. */
 static inline int mesh_member_poll(struct mesh_member *m, unsigned int queue)
 {
 	int n = m->ops->poll ? m->ops->poll(m, queue) : 0;

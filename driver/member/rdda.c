@@ -26,7 +26,7 @@ static const struct {
 	[RDDA_EXTENT_REFUSED] = { MESH_MEMBER_REFUSED, -EACCES },
 };
 
-/* What the extent is may have changed since it was opened last. */
+/* Update the member's info: the extent may have changed since its last open. */
 static void mesh_rdda_know(struct mesh_rdda *mr)
 {
 	struct mesh_member *m = mr->member;
@@ -128,7 +128,7 @@ static void mesh_rdda_submit(struct mesh_member *m, struct mesh_mio *mio)
 	struct mesh_rdda *mr = m->priv;
 	struct rdda_io *io = &mio->io;
 
-	if (mio->op == PROT_FLUSH) {		/* what completed is durable */
+	if (mio->op == PROT_FLUSH) {		/* completed writes are durable */
 		mesh_mio_end(mio, 0);
 		return;
 	}

@@ -6,7 +6,7 @@
 #include "driver/member/member.h"
 #include "driver/trace.h"
 
-/* Where it is open; "" where that is unknown. */
+/* Copy the path at which the member is open; "" if that is unknown. */
 void mesh_member_path(struct mesh_member *m, char path[MESH_PATH_MAX])
 {
 	spin_lock(&m->path_lock);
@@ -15,8 +15,8 @@ void mesh_member_path(struct mesh_member *m, char path[MESH_PATH_MAX])
 }
 
 /*
- * A layout has the member. One that a layout gave back, which is being closed, is opened again.
- * Sleeps.
+ * Link a layout to the member. If a layout gave the member back and has gone since, the member is
+ * opened again. Sleeps.
  */
 void mesh_member_link(struct mesh_member *m, struct mesh_member_link *link)
 {
@@ -41,7 +41,7 @@ static void mesh_member_step(struct mesh_member *m, enum mesh_member_state state
 	lockdep_assert_held(&m->lock);
 	trace_mesh_member_state(m, state, err);
 	WRITE_ONCE(m->err, err);
-	/* info was written before; a reader that sees UP sees info */
+	/* pairs with readers' smp_load_acquire(): a reader that sees UP sees the info */
 	smp_store_release(&m->state, state);
 	list_for_each_entry(link, &m->links, node)
 		link->changed(link, state, err);
@@ -78,10 +78,10 @@ static void mesh_member_go(struct mesh_member *m, enum mesh_member_state state, 
 }
 
 /*
- * The one setter of a member's state, for the kinds. @err: why it is not UP, 0 for UP. Process
- * context, sleeps. Where the table knows no direct way, it goes by DOWN. A member that cannot
- * serve a layout that has it is REFUSED with -EINVAL instead of UP, and a REFUSED one that is
- * tried again stays REFUSED until that is answered.
+ * The one setter of a member's state, for the kinds. @err: why the member is not UP, 0 for UP.
+ * Process context, sleeps. A change that the table does not allow goes by DOWN. Instead of UP, a
+ * member that cannot serve one of its layouts is REFUSED with -EINVAL, and a member with abandoned
+ * I/O is DOWN with -EBUSY. A REFUSED member that is tried again stays REFUSED until the answer.
  */
 void mesh_member_set_state(struct mesh_member *m, enum mesh_member_state state, int err)
 {
@@ -95,7 +95,10 @@ void mesh_member_set_state(struct mesh_member *m, enum mesh_member_state state, 
 }
 EXPORT_SYMBOL_GPL(mesh_member_set_state);
 
-/* Another layout came into use, or I/O is abandoned: check whether the member can serve. Sleeps. */
+/*
+ * Check again whether the member can serve: another layout came into use, or I/O was abandoned, or
+ * such I/O has ended. Sleeps.
+ */
 void mesh_member_refit(struct mesh_member *m)
 {
 	mutex_lock(&m->lock);
@@ -105,8 +108,8 @@ void mesh_member_refit(struct mesh_member *m)
 }
 
 /*
- * Note that a layout gives the member back for a while. @m: member; the caller releases it after
- * this. No disk comes up with it before mesh_member_resume().
+ * Note that a layout gives the member back for a while. @m: the caller releases the member after
+ * this call. No disk comes up with the member before mesh_member_resume().
  */
 void mesh_member_suspend(struct mesh_member *m)
 {
@@ -116,8 +119,8 @@ void mesh_member_suspend(struct mesh_member *m)
 }
 
 /*
- * The layout that gave the member back wants it again, or goes. @m: member, released. It is opened
- * if any layout has it, and no other has given it back. Sleeps.
+ * The layout that gave the member back needs it again, or goes. @m: released. The member is opened
+ * if any layout has it, and no other layout has given it back. Sleeps.
  */
 void mesh_member_resume(struct mesh_member *m)
 {
@@ -129,8 +132,8 @@ void mesh_member_resume(struct mesh_member *m)
 }
 
 /*
- * Try a member again that was refused. @m: member that can be given back. It stays REFUSED until
- * that is answered, and is @retrying meanwhile. Sleeps.
+ * Open a refused member again. @m: of a kind that can give members back. The member stays REFUSED,
+ * with @retrying set, until the answer. Sleeps.
  */
 void mesh_member_retry(struct mesh_member *m)
 {

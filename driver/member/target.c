@@ -31,7 +31,7 @@ static void mesh_target_state(void *priv, enum rdda_target_state state, int err)
 	struct mesh_target *t = priv;
 	struct rdda_target_info info;
 
-	mutex_lock(&t->lock);		/* until t->rdda is there */
+	mutex_lock(&t->lock);		/* wait until t->rdda is set */
 	mutex_unlock(&t->lock);
 	rdda_target_info(t->rdda, &info);
 	info.reason[sizeof(info.reason) - 1] = 0;
@@ -53,7 +53,7 @@ static struct mesh_target *mesh_target_find(u32 id)
 	return NULL;
 }
 
-/* A target with a reference, or NULL. */
+/* Return: the target with this number and a reference, or NULL. */
 struct mesh_target *mesh_target_get(u32 id)
 {
 	struct mesh_target *t;
@@ -83,7 +83,7 @@ struct mesh_target *mesh_target_next(unsigned int skip)
 	return found;
 }
 
-/* Sleeps when it was the last reference: the session is ended. */
+/* Sleeps if the reference is the last one: the session is ended. */
 void mesh_target_put(struct mesh_target *t)
 {
 	bool last;
@@ -102,7 +102,7 @@ static void mesh_target_put_now(void *t)
 	mesh_target_put(t);
 }
 
-/* The same for a handler: what its session takes too long for goes on in the background. */
+/* As mesh_target_put(), for a handler: a slow end of the session goes on in the background. */
 static void mesh_target_end(struct mesh_target *t)
 {
 	mesh_run_until(mesh_target_put_now, t, jiffies + msecs_to_jiffies(MESH_SETTLE_MS));
@@ -151,7 +151,10 @@ static int mesh_target_new(const struct mesh_target_conf *conf, struct netlink_e
 	return err;
 }
 
-/* Whether its session will do. One begun for any host is from now on for the one it has. */
+/*
+ * Return: true if the target's session fits @conf. A session that was begun for any host is bound
+ * to the host that it has, if @conf names that host.
+ */
 static bool mesh_target_same(struct mesh_target *t, const struct mesh_target_conf *conf)
 {
 	lockdep_assert_held(&mesh_targets_lock);
@@ -164,8 +167,9 @@ static bool mesh_target_same(struct mesh_target *t, const struct mesh_target_con
 }
 
 /*
- * Begin to keep a session with a target. Return: 0, also when it is there already; -EBUSY when it
- * is there at another address, or as another host, and members use it.
+ * Begin to keep a session with a target. Return: 0, also for a target that is there already;
+ * -EBUSY: the target is there at another address, or as another host, and members use it; or
+ * another errno.
  */
 int mesh_target_set(const struct mesh_target_conf *conf, struct netlink_ext_ack *extack)
 {

@@ -5,9 +5,9 @@
  *   TARGET_SET -> mesh_target -> rdda_target
  *                    ^-- references of members; TARGET_DEL is refused with any
  *
- * An rdda_target is the session and no more: RDDA knows neither meshd's numbers
- * nor who uses it. A mesh_target is what this folder adds: the number, the
- * references and what meshd requested, to recognize a TARGET_SET that changes nothing.
+ * An rdda_target is only the session: RDDA knows neither meshd's numbers nor the users of the
+ * session. A mesh_target adds the number, the references and the request of meshd, to recognize a
+ * TARGET_SET that changes nothing.
  */
 #ifndef DRIVER_TARGET_H
 #define DRIVER_TARGET_H
@@ -24,19 +24,19 @@ struct netlink_ext_ack;
 /* How a target is reached. */
 struct mesh_target_conf {
 	u32	id;			/* key */
-	u16	port;			/* of its listener */
+	u16	port;			/* port of the target's listener */
 	char	addr[MESH_ADDR_MAX];	/* as text */
-	uuid_t	host;			/* the UUID that it must show; zero: any */
+	uuid_t	host;			/* UUID that the target must show; zero: any */
 };
 
-/* This host, as IDENTITY_SET said; rosters name it. Written by netlink/target.c. */
+/* UUID of this host, set by IDENTITY_SET; rosters name it. Written by netlink/target.c. */
 extern uuid_t mesh_host_uuid;
 
 /* A target. */
 struct mesh_target {
-	/* fixed, but for @conf.host, which is noted once it is known: under the registry's lock */
+	/* fixed, except @conf.host, which is set once known, under the registry's lock */
 	struct mesh_target_conf	conf;
-	/* members, one for being registered; under the registry's lock */
+	/* one for each member, one for the registration; under the registry's lock */
 	unsigned int		refs;
 	struct list_head	node;	/* in the registry */
 	struct mutex		lock;	/* makes the first callbacks wait until @rdda is known */

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The gendisk of a volume: its tag set, its limits, its coming and going. */
+/* The gendisk of a volume: tag set, limits, creation and removal. */
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/delay.h>
 #include <linux/sched/mm.h>
@@ -9,20 +9,21 @@
 #include "driver/volume/volume.h"
 
 /*
- * Largest zeroing and discard in one request. A drive may take its time for either,
- * and a request must be done within io_timeout; zeroes may have to be written.
+ * Largest zeroing and discard in one request. A drive may take long for either (zeroes may have to
+ * be written), and a request must be done within io_timeout.
  */
 #define MESH_ZEROES_BYTES	SZ_64M
 #define MESH_DISCARD_BYTES	SZ_1G
 
 /*
- * How long a detach waits for openers. While none has the disk alone they may be udev's, which
- * reads it whenever a program that wrote to it ends.
+ * How long a detach waits for openers: MESH_CLAIM_ALONE_MS while one has the disk alone, else
+ * MESH_CLAIM_MS. Openers may then be udev's, which reads the disk whenever a program that wrote to
+ * the disk ends.
  */
 #define MESH_CLAIM_ALONE_MS	2000
 #define MESH_CLAIM_MS		5000
 
-/* Called with disk->open_mutex held, under which mesh_disk_claim() sets @dying. */
+/* Called with disk->open_mutex, under which mesh_disk_claim() sets @dying. */
 MESH_DISK_OPEN(mesh_disk_open, disk)
 {
 	struct mesh_volume *vol = disk->private_data;
@@ -41,7 +42,7 @@ static const struct block_device_operations mesh_disk_ops = {
 	.free_disk = mesh_disk_release_data,
 };
 
-/* What all members that were up can do. */
+/* Combine the properties of all members that were up. */
 static void mesh_disk_members(struct mesh_layout *l, struct mesh_member_info *all)
 {
 	struct mesh_member_info info;
@@ -52,11 +53,11 @@ static void mesh_disk_members(struct mesh_layout *l, struct mesh_member_info *al
 	for (i = 0; i < l->nr; i++) {
 		struct mesh_member *m = l->member_slots[i].member;
 
-		/* One that is lost just now may come up as something else. */
+		/* A member that is lost just now may come up with other properties. */
 		mutex_lock(&m->lock);
 		info = m->info;
 		mutex_unlock(&m->lock);
-		if (!info.lba)	/* of a group that does without it */
+		if (!info.lba)	/* the member's group does without it */
 			continue;
 		if (first)
 			*all = info;
@@ -128,7 +129,7 @@ int mesh_disk_alloc(struct mesh_volume *vol)
 	err = mesh_disk_tags(vol, &all);
 	if (err)
 		return err;
-	/* what copies and parity are made of must not change meanwhile */
+	/* pages must not change while copies and parity are made of them */
 	disk = mesh_compat_alloc_disk(&vol->set, &lim, all.rotational, mesh_groups_any(l), vol);
 	if (IS_ERR(disk)) {
 		blk_mq_free_tag_set(&vol->set);
@@ -144,8 +145,8 @@ int mesh_disk_alloc(struct mesh_volume *vol)
 }
 
 /*
- * Makes the disk visible, which reads its partition table: without vol->lock,
- * since a member that is lost meanwhile may take a new layout to go on.
+ * Make the disk visible, which reads its partition table. Called without vol->lock: a member that
+ * is lost meanwhile may need a new layout to go on.
  */
 int mesh_disk_add(struct mesh_volume *vol)
 {
@@ -153,13 +154,13 @@ int mesh_disk_add(struct mesh_volume *vol)
 
 	mesh_volume_get(vol);
 	err = device_add_disk(NULL, vol->disk, NULL);
-	/* free_disk() gives that back, but of disks alone that were added */
+	/* free_disk() puts the reference, but only of a disk that was added */
 	if (err)
 		mesh_volume_put(vol);
 	return err;
 }
 
-/* The disk was not added, or was removed. */
+/* Free a disk that was not added, or that was removed. */
 void mesh_disk_free(struct mesh_volume *vol)
 {
 	put_disk(vol->disk);
@@ -167,7 +168,10 @@ void mesh_disk_free(struct mesh_volume *vol)
 	blk_mq_free_tag_set(&vol->set);
 }
 
-/* Without openers all requests have ended: groups finish what they have begun for these. */
+/*
+ * Set @orderly and @dying. Without openers all requests have ended: groups finish the work that
+ * they have begun for these.
+ */
 static void disk_retire(struct mesh_volume *vol)
 {
 	WRITE_ONCE(vol->orderly, vol->live);
@@ -177,9 +181,8 @@ static void disk_retire(struct mesh_volume *vol)
 
 /*
  * Refuse further opens of the disk, unless it is open. @vol: locked. A partition scan holds
- * open_mutex for as long as its reads are requeued, so that is not waited for either. A forced
- * detach needs none of this: it sets @dying at once, and an opener that comes later gets errors.
- * Return: 0, or -EBUSY.
+ * open_mutex for as long as its reads are requeued, so open_mutex is only tried. A forced detach
+ * does not call this: it sets @dying at once, and later openers get errors. Return: 0, or -EBUSY.
  */
 int mesh_disk_claim(struct mesh_volume *vol)
 {
@@ -209,14 +212,14 @@ int mesh_disk_claim(struct mesh_volume *vol)
 	return -EBUSY;		/* also when a forced detach came meanwhile */
 }
 
-/* From here on every bio to the disk fails, from earlier openers too. */
+/* Make every further bio to the disk fail, also bios of earlier openers. */
 void mesh_disk_kill(struct mesh_volume *vol)
 {
 	if (vol->live)
 		blk_mark_disk_dead(vol->disk);
 }
 
-/* All requests have ended; new ones fail. Readers do not see it any more. */
+/* Remove the disk. All requests have ended; new ones fail. Readers do not see the disk any more. */
 void mesh_disk_remove(struct mesh_volume *vol)
 {
 	del_gendisk(vol->disk);
@@ -224,8 +227,8 @@ void mesh_disk_remove(struct mesh_volume *vol)
 }
 
 /*
- * Notify udev of the disk, and of its partitions after it, which take the volume's names over from
- * the disk. @vol: live. Sleeps.
+ * Notify udev of the disk, then of its partitions, which take the volume's names over from the
+ * disk. @vol: live. Sleeps.
  */
 void mesh_disk_announce(struct mesh_volume *vol)
 {
@@ -235,7 +238,7 @@ void mesh_disk_announce(struct mesh_volume *vol)
 	memalloc_noio_restore(noio);
 }
 
-/* Why a disk in use cannot go on with another layout, or NULL. */
+/* Return: why a disk in use cannot go on with another layout, or NULL. */
 const char *mesh_disk_unfit(struct mesh_volume *vol, const struct prot_layout *prot)
 {
 	if (!vol->disk)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Layouts: members and policy of one epoch. The current one is found by RCU
- * and pinned by each request in flight; a swap replaces the pointer and lets
- * the old one go when its last pin does. Nothing is frozen for it.
+ * Layouts: members and policy of one epoch. A request finds the current layout by RCU, and pins it
+ * while in flight. A swap replaces the pointer; the old layout is freed when its last pin has gone.
+ * No request is frozen for a swap.
  */
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/netlink.h>
@@ -22,7 +22,7 @@ static void mesh_layout_changed(struct mesh_member_link *link, enum mesh_member_
 
 	if (state == MESH_MEMBER_REFUSED)
 		mesh_order_refused(l);
-	/* Members of an old layout are not reported. */
+	/* Only members of the current layout are reported. */
 	if (rcu_access_pointer(l->vol->layout) != l)
 		return;
 	mesh_event_member(l->vol, slot - l->member_slots, state, err);
@@ -30,7 +30,7 @@ static void mesh_layout_changed(struct mesh_member_link *link, enum mesh_member_
 	mesh_volume_changed(l->vol);
 }
 
-/* Why a member whose info is known cannot serve its layout, or NULL. */
+/* Return: why a member, whose info is known, cannot serve its layout; or NULL. */
 static const char *mesh_layout_slot_unfit(const struct mesh_member_slot *slot, u32 lba)
 {
 	const struct mesh_member_info *info = &slot->member->info;
@@ -42,7 +42,9 @@ static const char *mesh_layout_slot_unfit(const struct mesh_member_slot *slot, u
 	return NULL;
 }
 
-/* A layout that is not in use yet refuses itself (mesh_layout_unfit()). */
+/*
+ * A layout that is not in use yet does not refuse members: mesh_layout_unfit() refuses the layout.
+ */
 static bool mesh_layout_link_unfit(struct mesh_member_link *link)
 {
 	struct mesh_member_slot *slot = container_of(link, struct mesh_member_slot, link);
@@ -60,7 +62,7 @@ static void mesh_layout_close(struct mesh_layout *l)
 	for (i = 0; i < l->nr; i++)
 		if (l->member_slots[i].member)
 			mesh_member_unlink(l->member_slots[i].member, &l->member_slots[i].link);
-	/* Nothing starts it any more, and it needs the members. */
+	/* No link starts the work any more, and the work needs the members. */
 	mesh_order_end(l);
 	for (i = l->nr; i--;)
 		if (l->member_slots[i].member)
@@ -99,7 +101,7 @@ static void mesh_layout_release(struct percpu_ref *ref)
 }
 
 /*
- * A layout without members. @vol: its volume; a reference is taken when the layout becomes
+ * Make a layout without members. @vol: the volume; a reference is taken when the layout becomes
  * current.
  */
 struct mesh_layout *mesh_layout_alloc(struct mesh_volume *vol, u64 epoch, u32 members)
@@ -132,14 +134,14 @@ static void mesh_layout_drop_now(void *arg)
 	mesh_volume_put(vol);
 }
 
-/* A layout that never became current; what takes long to close goes on in the background. */
+/* Free a layout that never became current; a slow close goes on in the background. */
 void mesh_layout_drop(struct mesh_layout *l)
 {
 	mesh_volume_get(l->vol);
 	mesh_run_until(mesh_layout_drop_now, l, jiffies + msecs_to_jiffies(MESH_SETTLE_MS));
 }
 
-/* A layout that never became current, or that nothing uses any more. */
+/* Free a layout that never became current, or that has no user any more. Sleeps. */
 void mesh_layout_discard(struct mesh_layout *l)
 {
 	mesh_layout_close(l);
@@ -150,8 +152,8 @@ void mesh_layout_discard(struct mesh_layout *l)
 }
 
 /*
- * Whether a member that is in no group has I/O yet that was given up: what lands late would land on
- * what is written now. Return: 0 or -EBUSY.
+ * Refuse a member that is in no group and has abandoned I/O: a late write would land over newer
+ * data. Return: 0 or -EBUSY.
  */
 static int mesh_layout_late(struct mesh_layout *l, struct netlink_ext_ack *extack)
 {
@@ -171,9 +173,9 @@ static int mesh_layout_late(struct mesh_layout *l, struct netlink_ext_ack *extac
 }
 
 /*
- * Open the members, and the groups of them. @confs: one for each member slot. What is done when
- * another host has some of them is in open_order.c. Sleeps. On an error what was opened is closed
- * by mesh_layout_discard().
+ * Open the members and their groups. @confs: one for each member slot. open_order.c handles members
+ * that another host has. Sleeps. After an error mesh_layout_discard() closes the members that were
+ * opened.
  */
 int mesh_layout_open(struct mesh_layout *l, const struct mesh_member_conf *confs,
 		     const struct mesh_group_conf *groups, struct netlink_ext_ack *extack)
@@ -194,7 +196,10 @@ int mesh_layout_open(struct mesh_layout *l, const struct mesh_member_conf *confs
 		slot->link.unfit = mesh_layout_link_unfit;
 		mesh_member_link(slot->member, &slot->link);
 	}
-	/* All at once. One that takes longer comes up later, as one that is away. */
+	/*
+	 * Wait for all opens together. A member that takes longer comes up later, as one that was
+	 * away.
+	 */
 	until = jiffies + msecs_to_jiffies(MESH_OPEN_MS);
 	for (i = 0; i < l->nr; i++) {
 		err = l->member_slots[i].opens ?
@@ -202,19 +207,21 @@ int mesh_layout_open(struct mesh_layout *l, const struct mesh_member_conf *confs
 		if (err)
 			return err;
 	}
-	/* Those that it shares may have been refused before. */
+	/* Shared members may have been refused before. */
 	mesh_order_refused(l);
 	return mesh_groups_open(l, groups, extack) ?: mesh_layout_late(l, extack);
 }
 
-/* Why members that are up cannot serve a layout. Return: NULL or a static string. */
+/*
+ * Check if the members that are up can serve the layout. Return: NULL, or why not, a static string.
+ */
 const char *mesh_layout_unfit(struct mesh_layout *l, u32 lba)
 {
 	const char *why;
 	u32 i;
 
 	for (i = 0; i < l->nr; i++) {
-		/* pairs with mesh_member_step(): the member's info is there */
+		/* pairs with mesh_member_step(): the member's info is visible */
 		if (smp_load_acquire(&l->member_slots[i].member->state) != MESH_MEMBER_UP)
 			continue;
 		why = mesh_layout_slot_unfit(&l->member_slots[i], lba);
@@ -225,9 +232,9 @@ const char *mesh_layout_unfit(struct mesh_layout *l, u32 lba)
 }
 
 /*
- * Have those members UP that can serve the layout in use. Members are checked when they come up;
- * this finds those that did so before the layout came into use. Sleeps. Return: why a member is
- * refused for that, or NULL.
+ * Check the members for the layout in use: a member is checked when it comes up, but some came up
+ * before the layout was in use. A member whose kind says UP is UP afterwards if the member can
+ * serve the layout, else REFUSED. Sleeps. Return: why a member is refused for that, or NULL.
  */
 const char *mesh_layout_refit(struct mesh_layout *l, u32 lba)
 {
@@ -257,7 +264,10 @@ bool mesh_layout_same(const struct mesh_layout *a, const struct mesh_layout *b)
 	return true;
 }
 
-/* How many members and groups are waited for, or given back, and how many members are lost. */
+/*
+ * Count members. @down: members and groups that are waited for, and members that are given back.
+ * @lost: members whose I/O fails.
+ */
 void mesh_layout_states(struct mesh_layout *l, unsigned int *down, unsigned int *lost)
 {
 	u32 i;
@@ -276,9 +286,8 @@ void mesh_layout_states(struct mesh_layout *l, unsigned int *down, unsigned int 
 }
 
 /*
- * Make a layout the current one. @vol: its volume, locked. @new: the layout, NULL when the volume
- * goes. Requests in flight end with the old layout; those that come, and those that were requeued,
- * take the new one.
+ * Make a layout the current one. @vol: locked. @new: the layout; NULL: the volume goes. Requests in
+ * flight end with the old layout; new requests, and requeued ones, take the new layout.
  */
 void mesh_layout_swap(struct mesh_volume *vol, struct mesh_layout *new)
 {
@@ -304,8 +313,8 @@ void mesh_layout_swap(struct mesh_volume *vol, struct mesh_layout *new)
 }
 
 /*
- * End what is stuck in any layout of a volume. Members without I/O in flight are left alone: a
- * kick may cost other volumes the session that they share.
+ * End stuck I/O in all layouts of a volume. Members without I/O in flight are left alone: a kick
+ * may cost other volumes the session that they share.
  */
 void mesh_layout_kick(struct mesh_volume *vol)
 {

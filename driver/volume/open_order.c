@@ -6,17 +6,16 @@
  *                     |    open all again
  *                     '- otherwise: wait, try that member again
  *
- * Members are opened in parallel, on many targets: no order of theirs keeps
- * two hosts apart. The one that is refused gives back what it has, and the waits
- * differ by chance and double, so that one of them gets all. Refused for another
- * reason than a holder, it gives way too: it would keep the rest from a host that
- * can have all of them.
+ * Members are opened in parallel, on many targets: no order of the opens keeps two hosts apart. A
+ * host that is refused releases all members that it has. The waits differ by chance and double, so
+ * that one of the hosts gets all members. A host that is refused for another reason than a holder
+ * gives way, too: else it would keep the rest from a host that can have all members.
  *
- * A volume that has had a disk gives nothing back: what was written there and
- * what file systems remember of it belong together. While it holds one member,
- * no other host can have had the whole volume, so others that were taken meanwhile
- * are tried again. When it holds none, a held one is not: another host may have
- * written, and the volume must be attached again.
+ * A volume that has had a disk releases nothing: the data that was written, and the file systems'
+ * memory of it, belong together. While the volume holds one member, no other host can have had the
+ * whole volume, so members that were taken meanwhile are tried again. If the volume holds no
+ * member, a member with another holder is not tried again: another host may have written, and the
+ * volume must be attached again.
  */
 #include <linux/jiffies.h>
 #include <linux/random.h>
@@ -24,12 +23,12 @@
 #include "driver/volume/volume.h"
 #include "driver/work.h"
 
-#define ORDER_POLL_MS	100	/* for the layout to become the current one */
+#define ORDER_POLL_MS	100	/* until the layout is the current one */
 
 /*
- * Whether a group does without a refused member for good: one that no other host holds. Once the
- * volume serves, one that is stale is tried again: it may have been away at a change of the layout,
- * and meshd writes the new version to its label when it is back.
+ * Return: true if a group does without a refused member for good: a member that no other host
+ * holds. Once the volume serves, a stale member is tried again: the member may have been away at a
+ * change of the layout, and meshd writes the new version to the label when the member is back.
  */
 static bool order_does_without(struct mesh_layout *l, u32 i)
 {
@@ -39,7 +38,10 @@ static bool order_does_without(struct mesh_layout *l, u32 i)
 	       (err != -ESTALE || !READ_ONCE(l->vol->disk));
 }
 
-/* Whether a member was refused, and is not being tried again. */
+/*
+ * Return: true if a member was refused, is not being tried again, and its group does not do
+ * without.
+ */
 static bool order_refused(struct mesh_layout *l)
 {
 	u32 i;
@@ -55,7 +57,7 @@ static bool order_refused(struct mesh_layout *l)
 	return false;
 }
 
-/* Whether it has a member that its target keeps from others. */
+/* Return: true if the layout has a member that the target keeps from other hosts. */
 static bool order_holds(struct mesh_layout *l)
 {
 	u32 i;
@@ -70,7 +72,7 @@ static bool order_holds(struct mesh_layout *l)
 	return false;
 }
 
-/* Whether a member that is tried again has not been answered. */
+/* Return: true if a member that is tried again has no answer yet. */
 static bool order_retrying(struct mesh_layout *l)
 {
 	u32 i;
@@ -81,7 +83,7 @@ static bool order_retrying(struct mesh_layout *l)
 	return false;
 }
 
-/* Each member that can be given back. */
+/* Call @what for each member that can be given back. */
 static void order_each(struct mesh_layout *l, void (*what)(struct mesh_member *m))
 {
 	u32 i;
@@ -91,7 +93,10 @@ static void order_each(struct mesh_layout *l, void (*what)(struct mesh_member *m
 			what(l->member_slots[i].member);
 }
 
-/* No disk of the volume may come up between the decision and its being noted. */
+/*
+ * Decide whether to give way, and note that at the members, under vol->lock: no disk of the volume
+ * may come up in between. Return: true: the members are suspended.
+ */
 static bool order_gives_way(struct mesh_layout *l)
 {
 	struct mesh_volume *vol = l->vol;
@@ -124,7 +129,7 @@ static void order_resume(struct mesh_layout *l)
 		return;
 	l->order.released = false;
 	order_each(l, mesh_member_resume);
-	mesh_volume_changed(l->vol);	/* it may have seen members as given back */
+	mesh_volume_changed(l->vol);	/* the state work may have seen members as given back */
 }
 
 static void order_retry(struct mesh_layout *l)
@@ -162,7 +167,10 @@ static void order_work(struct work_struct *work)
 		queue_delayed_work(mesh_wq, &o->work, msecs_to_jiffies(ORDER_POLL_MS));
 		return;
 	}
-	/* Before order_refused(): what is refused between the two is found by one of them. */
+	/*
+	 * Before order_refused(): a member that is refused between the two calls is found by one of
+	 * them.
+	 */
 	retrying = order_retrying(l);
 	if (o->waiting && time_after_eq(jiffies, o->retry_at)) {
 		order_retry(l);
@@ -175,7 +183,7 @@ static void order_work(struct work_struct *work)
 			o->tries = 0;
 		return;
 	}
-	/* After a retry too: one that is refused again reports no change of state. */
+	/* After a retry too: a member that is refused again reports no change of state. */
 	queue_delayed_work(mesh_wq, &o->work, o->waiting ? max_t(long, o->retry_at - jiffies, 1) :
 			   msecs_to_jiffies(ORDER_POLL_MS));
 }
@@ -185,13 +193,16 @@ void mesh_order_init(struct mesh_order *o)
 	INIT_DELAYED_WORK(&o->work, order_work);
 }
 
-/* A member was, or may have been, refused: see to it. Any context. */
+/* Handle a member that was, or may have been, refused. Any context. */
 void mesh_order_refused(struct mesh_layout *l)
 {
 	queue_delayed_work(mesh_wq, &l->order.work, 0);
 }
 
-/* The members, unlinked, are about to be put; other layouts may have them. Sleeps. */
+/*
+ * End the handling of a layout's members, which are unlinked and about to be put; other layouts may
+ * have the members, too. Sleeps.
+ */
 void mesh_order_end(struct mesh_layout *l)
 {
 	cancel_delayed_work_sync(&l->order.work);

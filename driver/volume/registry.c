@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The registry of volumes: by UUID, and by the N of meshN. References to a volume and
- * pins of its layout are taken here, by files that volume.c and layout.c call, too.
+ * The registry of volumes: by UUID, and by the N of meshN. References to a volume and pins of its
+ * layout are here, too, since files that volume.c and layout.c call need them.
  */
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/idr.h>
@@ -13,14 +13,16 @@ static DEFINE_MUTEX(mesh_volumes_lock);
 static LIST_HEAD(mesh_volumes);
 static DEFINE_IDA(mesh_index);
 
-/* The volume's disk is to be meshN: the first N that no volume has. Return: 0 or an error. */
+/*
+ * Reserve the name of a volume's disk: meshN, with the first N that is free. Return: 0 or an error.
+ */
 int mesh_volume_take_index(struct mesh_volume *vol)
 {
 	vol->index = ida_alloc(&mesh_index, GFP_KERNEL);
 	return min(vol->index, 0);
 }
 
-/* The next volume's disk may have its name. */
+/* Free the name of a volume's disk: the next volume's disk may get it. */
 void mesh_volume_free_index(struct mesh_volume *vol)
 {
 	if (vol->index >= 0)
@@ -40,7 +42,7 @@ void mesh_volume_get(struct mesh_volume *vol)
 	kref_get(&vol->ref);
 }
 
-/* Any context; what is left of the volume is freed in the background. */
+/* Any context; a work frees a volume without references. */
 void mesh_volume_put(struct mesh_volume *vol)
 {
 	kref_put(&vol->ref, mesh_volume_release);
@@ -60,7 +62,7 @@ static struct mesh_volume *mesh_volume_lookup(const uuid_t *uuid)
 	return NULL;
 }
 
-/* A volume by its UUID, with a reference, or NULL. */
+/* Return: the volume with this UUID and a reference, or NULL. */
 struct mesh_volume *mesh_volume_find(const uuid_t *uuid)
 {
 	struct mesh_volume *vol;
@@ -71,7 +73,7 @@ struct mesh_volume *mesh_volume_find(const uuid_t *uuid)
 	return vol;
 }
 
-/* For dumps: the volume after the first @skip. Return: with a reference, or NULL. */
+/* For dumps: the volume after the first @skip. Return: the volume with a reference, or NULL. */
 struct mesh_volume *mesh_volume_next(unsigned int skip)
 {
 	struct mesh_volume *vol, *found = NULL;
@@ -88,7 +90,7 @@ struct mesh_volume *mesh_volume_next(unsigned int skip)
 	return found;
 }
 
-/* Return: @new, with one more reference; or the volume that has its UUID already, likewise. */
+/* Return: @new with one more reference, or the volume that has the same UUID already, likewise. */
 struct mesh_volume *mesh_volume_register(struct mesh_volume *new)
 {
 	struct mesh_volume *vol;
@@ -104,7 +106,7 @@ struct mesh_volume *mesh_volume_register(struct mesh_volume *new)
 	return vol;
 }
 
-/* The volume is not found any more; the registry's reference is the caller's. */
+/* Remove a volume from the registry; the registry's reference is the caller's. */
 void mesh_volume_unregister(struct mesh_volume *vol)
 {
 	mutex_lock(&mesh_volumes_lock);
@@ -112,15 +114,15 @@ void mesh_volume_unregister(struct mesh_volume *vol)
 	mutex_unlock(&mesh_volumes_lock);
 }
 
-/* Something about a member changed. Any context. */
+/* Queue the work that sets the volume's state: a member or group has changed. Any context. */
 void mesh_volume_changed(struct mesh_volume *vol)
 {
 	queue_work(mesh_wq, &vol->state_work);
 }
 
 /*
- * The current layout, held until mesh_layout_unpin(). Any context. Return: NULL when the volume
- * goes.
+ * Pin the current layout until mesh_layout_unpin(). Any context. Return: the layout; NULL: the
+ * volume goes.
  */
 struct mesh_layout *mesh_layout_pin(struct mesh_volume *vol)
 {
@@ -129,13 +131,13 @@ struct mesh_layout *mesh_layout_pin(struct mesh_volume *vol)
 	rcu_read_lock();
 	do {
 		l = rcu_dereference(vol->layout);
-		/* killed: it was replaced just now, try again */
+		/* a killed layout was replaced just now: try again */
 	} while (l && !percpu_ref_tryget_live_rcu(&l->ref));
 	rcu_read_unlock();
 	return l;
 }
 
-/* Volumes hold the module: there is none, but for the last steps of one. */
+/* Volumes pin the module: no volume is left, except for the last steps of one. */
 void mesh_volumes_exit(void)
 {
 	WARN_ON_ONCE(!list_empty(&mesh_volumes));

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * /sys/block/meshN/mesh/: what the volume is, its members, its tunables.
+ * /sys/block/meshN/mesh/: attributes of the volume, its members, its tunables.
  *
  *   uuid name epoch state layout size inflight queue_depth io_timeout_ms
  *   degraded sync_action sync_completed sync_min sync_max mismatches skipped
  *   counters/    joined folded full_stripes ...
  *   members/<i>/ uuid kind state error path reads ...
  *
- * Nothing here takes vol->lock, under which directories come and go: readers
- * pin the layout as requests do.
+ * No code here takes vol->lock, under which directories come and go: readers pin the layout as
+ * requests do.
  */
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/kobject.h>
@@ -18,7 +18,7 @@
 #include "driver/group/group.h"
 #include "driver/volume/volume.h"
 
-/* A directory of ours. */
+/* A directory of a volume. */
 struct mesh_dir {
 	struct kobject		kobj;
 	struct mesh_volume	*vol;	/* a counted reference */
@@ -206,7 +206,8 @@ static int vol_speed_store(struct mesh_volume *vol, u32 *speed, const char *buf)
 	WRITE_ONCE(*speed, mbs);
 	l = mesh_layout_pin(vol);
 	if (l) {
-		mesh_groups_wake(l);	/* an idle group would learn of it in a second */
+		/* else an idle group sees the change up to a second later */
+		mesh_groups_wake(l);
 		mesh_layout_unpin(l);
 	}
 	return 0;
@@ -497,8 +498,8 @@ static void mesh_dir_del(struct kobject *kobj)
 }
 
 /*
- * Have one directory for each member. @vol: locked, with its disk added. A directory that cannot
- * be made matters to readers of sysfs only.
+ * Make one directory for each member. @vol: locked, with its disk added. A directory that cannot be
+ * made matters to readers of sysfs only.
  */
 void mesh_sysfs_members(struct mesh_volume *vol, u32 nr)
 {
@@ -522,7 +523,7 @@ void mesh_sysfs_members(struct mesh_volume *vol, u32 nr)
 	vol->nr_members = nr;
 }
 
-/* The volume's directory below that of its disk; vol->lock held. */
+/* Add the volume's directory below the directory of its disk. Called with vol->lock. */
 void mesh_sysfs_add(struct mesh_volume *vol)
 {
 	struct mesh_layout *l = rcu_dereference_protected(vol->layout,

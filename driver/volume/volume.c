@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Volumes: how one is attached, given another layout, and taken away. A volume is
- * there from its first layout on; its disk appears when all members have been up
- * at once.
+ * Volumes: attach, replacement of a layout, detach. A volume exists from its first layout on; its
+ * disk appears when all members have been up at once.
  */
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/module.h>
@@ -15,22 +14,22 @@
 #include "driver/work.h"
 
 /*
- * A detach gives I/O in flight this long to end by itself, then kicks the members
- * that have it, and those that still have some again and again.
+ * A detach waits MESH_GRACE_MS for I/O in flight to end by itself. Then the detach kicks the
+ * members with I/O in flight, again every MESH_KICK_MS.
  */
 #define MESH_GRACE_MS	300
 #define MESH_KICK_MS	500
 
 /*
- * A forced detach returns after this long: I/O to a target ends well within it,
- * so what is left is a local device's. Targets are given this long to close the
- * extents, so that a detach takes less than a second in all; what takes longer
- * goes on in the background.
+ * A forced detach waits MESH_FORCE_MS at most for the disk to go: I/O to a target ends well within
+ * that time, so I/O that is left is a local device's. Targets get MESH_CLOSE_MS to close the
+ * extents, so that a detach takes less than a second in all; a slower close goes on in the
+ * background.
  */
 #define MESH_FORCE_MS	5000
 #define MESH_CLOSE_MS	300
 
-/* MB/s of each member that background work has beside requests, unless it is set. */
+/* Default of sync_min: MB/s of each member that background work has beside requests. */
 #define MESH_SYNC_MIN	100
 
 static void mesh_volume_free_work(struct work_struct *work)
@@ -47,8 +46,8 @@ static void mesh_volume_free_work(struct work_struct *work)
 }
 
 /*
- * The one setter of a volume's state, and of why it is not attached or a member refused, which goes
- * with it; 0 and NULL: all is well.
+ * The one setter of a volume's state and of the reason that goes with the state: why the volume is
+ * not attached, or a member is refused. @err 0, @reason NULL: all is well.
  */
 static void mesh_volume_set_why(struct mesh_volume *vol, enum mesh_volume_state state, int err,
 				const char *reason)
@@ -66,7 +65,7 @@ static void mesh_volume_set_why(struct mesh_volume *vol, enum mesh_volume_state 
 	mutex_unlock(&vol->event_lock);
 }
 
-/* Set whether readers may use vol->disk. */
+/* Allow or forbid readers the use of vol->disk. */
 static void mesh_volume_set_live(struct mesh_volume *vol, bool live)
 {
 	lockdep_assert_held(&vol->lock);
@@ -80,7 +79,10 @@ static void mesh_volume_set_state(struct mesh_volume *vol, enum mesh_volume_stat
 	mesh_volume_set_why(vol, state, 0, NULL);
 }
 
-/* All members are up for the first time; called and returns with vol->lock held. */
+/*
+ * Make the disk: all members are up for the first time. Called with vol->lock, which is dropped and
+ * taken again.
+ */
 static void mesh_volume_attach(struct mesh_volume *vol)
 {
 	int err = mesh_disk_alloc(vol);
@@ -115,7 +117,7 @@ static void mesh_volume_state_work(struct work_struct *work)
 	if (!l || vol->state == MESH_VOLUME_REMOVING)
 		goto unlock;
 	unfit = mesh_layout_refit(l, vol->conf.lba);
-	/* before the states: a group that serves by then has no reason any more */
+	/* read before the states: a group that serves by then has no reason any more */
 	why = mesh_groups_why(l);
 	mesh_layout_states(l, &down, &lost);
 	want = mesh_volume_wants(vol->state, down, lost);
@@ -125,22 +127,21 @@ static void mesh_volume_state_work(struct work_struct *work)
 		if (!vol->live || vol->state == MESH_VOLUME_REMOVING)
 			goto unlock;
 	}
-	/* Until it is active udev does not read the disk: the event follows the state. */
+	/* udev does not read the disk before the volume is active: the event follows the state. */
 	announce = vol->live && want == MESH_VOLUME_ACTIVE && vol->state != want;
 	mesh_volume_set_why(vol, want, unfit ? -EINVAL : 0, why);
 unlock:
 	mutex_unlock(&vol->lock);
-	/* The removal of the disk waits for this work. */
+	/* The disk is still there: its removal waits for this work. */
 	if (announce)
 		mesh_disk_announce(vol);
 }
 
 /*
- * The end of a volume. What was requeued fails at once, what is in flight ends by
- * itself or, when its member does not answer, because that is kicked. Only then is
- * anything waited for that itself waits for requests: a partition scan, pages
- * under writeback, the file system's own shutdown. The members are closed by the
- * layout, in the background.
+ * The end of a volume. Requeued requests fail at once. Requests in flight end by themselves, or as
+ * a member that does not answer is kicked. Only then does this work wait for code that itself waits
+ * for requests: a partition scan, pages under writeback, the file system's own shutdown. The layout
+ * closes the members, in the background.
  */
 static void mesh_volume_remove_work(struct work_struct *work)
 {
@@ -153,7 +154,8 @@ static void mesh_volume_remove_work(struct work_struct *work)
 	mutex_unlock(&vol->lock);
 	for (; !wait_for_completion_timeout(&vol->drained, msecs_to_jiffies(ms)); ms = MESH_KICK_MS)
 		mesh_layout_kick(vol);
-	cancel_work_sync(&vol->state_work);	/* an attach, whose reads have failed */
+	/* it may be in an attach, whose reads have failed */
+	cancel_work_sync(&vol->state_work);
 	mesh_disk_kill(vol);
 	mutex_lock(&vol->lock);
 	live = vol->live;
@@ -227,7 +229,7 @@ static struct mesh_volume *mesh_volume_alloc(const struct mesh_volume_conf *conf
 	return vol;
 }
 
-/* The volume, made when it is not there; with a reference. */
+/* Find the volume, or make it. Return: the volume with a reference, or an error. */
 static struct mesh_volume *mesh_volume_want(const struct mesh_volume_conf *conf)
 {
 	struct mesh_volume *vol = mesh_volume_find(&conf->uuid), *new;
@@ -243,7 +245,7 @@ static struct mesh_volume *mesh_volume_want(const struct mesh_volume_conf *conf)
 	return vol;
 }
 
-/* These are as it was attached first. Return: whether the message names no other. */
+/* Block size and access stay as at the first attach. Return: true if the message has the same. */
 static bool mesh_volume_same_access(const struct mesh_volume *vol,
 				    const struct mesh_volume_conf *conf,
 				    struct netlink_ext_ack *extack)
@@ -260,7 +262,7 @@ static bool mesh_volume_same_access(const struct mesh_volume *vol,
 	return false;
 }
 
-/* Why the volume cannot take this layout, into @extack; 0, or a negative errno. */
+/* Check if the volume can take this layout. Return: 0, or a negative errno, with @extack set. */
 static int mesh_volume_fits(struct mesh_volume *vol, const struct mesh_volume_conf *conf,
 			    struct mesh_layout *new, struct mesh_layout *old,
 			    struct netlink_ext_ack *extack)
@@ -300,7 +302,10 @@ static void mesh_volume_replace(struct mesh_volume *vol, struct mesh_layout *new
 	mesh_volume_changed(vol);
 }
 
-/* With vol->lock held. *@new is set to NULL when it has become the layout in use. */
+/*
+ * Make a layout the one in use. Called with vol->lock. *@new is set to NULL when the layout has
+ * come into use.
+ */
 static int mesh_volume_take(struct mesh_volume *vol, const struct mesh_volume_conf *conf,
 			    struct mesh_layout **new, struct netlink_ext_ack *extack)
 {
@@ -319,7 +324,8 @@ static int mesh_volume_take(struct mesh_volume *vol, const struct mesh_volume_co
 		mesh_volume_replace(vol, *new);
 		*new = NULL;
 	} else if (mesh_layout_same(old, *new)) {
-		mesh_order_refused(old);	/* a label that was behind may have it by now */
+		/* a label that was behind may have this epoch by now */
+		mesh_order_refused(old);
 	} else {
 		NL_SET_ERR_MSG(extack, "this epoch is in use with another layout");
 		return -ESTALE;
@@ -331,11 +337,11 @@ static int mesh_volume_take(struct mesh_volume *vol, const struct mesh_volume_co
 }
 
 /*
- * Attach a volume, or give it another layout. @prot: checked; taken over, whatever is returned.
- * @members: as many as @prot has. @fresh: a bit for each of its segments, taken over likewise.
- * Sleeps, but neither for targets nor for devices: the disk appears when its members are up.
- * Members are opened, and those that are not wanted after all closed, without a lock. Return: 0,
- * also for what is there already; or a negative errno.
+ * Attach a volume, or give it another layout. @prot: checked; taken over, also on errors. @members:
+ * one for each member of @prot. @fresh: a bit for each segment of @prot; taken over likewise.
+ * Sleeps, but no wait for a device or a target is without an end (until.h): the disk appears when
+ * the members are up. No lock is held while members are opened, or closed with a layout that is not
+ * taken. Return: 0, also for a layout that is in use already; or a negative errno.
  */
 int mesh_volume_set(const struct mesh_volume_conf *conf, u64 epoch, struct prot_layout *prot,
 		    const struct mesh_member_conf *members, const struct mesh_group_conf *groups,
@@ -364,7 +370,7 @@ int mesh_volume_set(const struct mesh_volume_conf *conf, u64 epoch, struct prot_
 		kvfree(fresh);
 		kvfree(prot);
 	}
-	mutex_lock(&vol->lock);	/* nothing waits for I/O or a target under it */
+	mutex_lock(&vol->lock);	/* no code waits for I/O or a target under this lock */
 	if (!err)
 		err = mesh_volume_take(vol, conf, &new, extack);
 	if (err && !rcu_access_pointer(vol->layout) && vol->state == MESH_VOLUME_OPENING) {
@@ -380,15 +386,15 @@ int mesh_volume_set(const struct mesh_volume_conf *conf, u64 epoch, struct prot_
 	return err;
 }
 
-/* Let the removal begin. Return: 0, or -EBUSY with @extack set. */
+/* Begin the removal. Return: 0, or -EBUSY with @extack set. */
 static int mesh_volume_retire(struct mesh_volume *vol, bool force,
 			      struct netlink_ext_ack *extack)
 {
 	int err = 0;
 
 	/*
-	 * Before any lock: what was requeued may keep a lock's holder waiting, and
-	 * all of it ends when it is woken now.
+	 * Before any lock: requeued requests may keep a lock's holder waiting, and all of them end
+	 * when they are woken now.
 	 */
 	if (force) {
 		WRITE_ONCE(vol->forced, true);
@@ -410,7 +416,10 @@ static int mesh_volume_retire(struct mesh_volume *vol, bool force,
 	return err;
 }
 
-/* Wait until the disk has gone and, unless that was forced, the members are closed. */
+/*
+ * Wait until the disk has gone and the members are closed; with @force, for the close MESH_CLOSE_MS
+ * at most. Return: 0, -ETIMEDOUT, or -ERESTARTSYS: the caller is killed.
+ */
 static int mesh_volume_await(struct mesh_volume *vol, bool force, struct netlink_ext_ack *extack)
 {
 	long left = force ? msecs_to_jiffies(MESH_FORCE_MS) :
@@ -433,9 +442,10 @@ static int mesh_volume_await(struct mesh_volume *vol, bool force, struct netlink
 }
 
 /*
- * Take a volume away. @force: also when it is open; its openers get errors. Sleeps until the disk
- * has gone and the members are closed; forced, until the disk has gone. Return: 0, -ENOENT,
- * -EBUSY, or -ETIMEDOUT: I/O of a member does not end; the removal goes on by itself.
+ * Remove a volume. @force: also an open one; its openers get errors. Sleeps until the disk has gone
+ * and the members are closed; forced, until the disk has gone, and for the close MESH_CLOSE_MS at
+ * most. Return: 0, -ENOENT, -EBUSY, -ERESTARTSYS, or -ETIMEDOUT: I/O of a member, or the close of
+ * an extent, does not end; the removal goes on by itself.
  */
 int mesh_volume_del(const uuid_t *uuid, bool force, struct netlink_ext_ack *extack)
 {

@@ -11,13 +11,12 @@
  *
  * Requests: block/request.h. From a message to mesh_volume_conf: netlink/volume.c.
  *
- * Locks: inside vol->lock there may be one of mesh_volumes_lock, member->lock,
- * vol->event_lock and vol->layouts_lock; these, mesh_members_lock and
- * vol->retry_lock have none inside them but member->lock, which may have
- * vol->retry_lock. Members are opened and closed under none of them, and a
- * reader (netlink, sysfs) takes mesh_volumes_lock and vol->event_lock alone, under
- * which no code waits for I/O or a target. No request in flight takes any of them
- * unless it was requeued.
+ * Locks: inside vol->lock one of mesh_volumes_lock, member->lock, vol->event_lock and
+ * vol->layouts_lock may be taken. None of these locks, mesh_members_lock and vol->retry_lock has
+ * another one inside, with one exception: member->lock may have vol->retry_lock inside. Members are
+ * opened and closed under none of these locks. A reader (netlink, sysfs) takes mesh_volumes_lock
+ * and vol->event_lock alone, under which no code waits for I/O or a target. A request in flight
+ * takes none of these locks unless it was requeued.
  */
 #ifndef DRIVER_VOLUME_H
 #define DRIVER_VOLUME_H
@@ -34,8 +33,8 @@
 #include "protect/layout/prot.h"
 
 /*
- * Kernels that clear every local variable would clear hundreds of bytes for each request where
- * all that is read is written first.
+ * A kernel that clears every local variable would clear hundreds of bytes for each request, though
+ * all bytes that are read are written first.
  */
 #if __has_attribute(__uninitialized__)
 #define __mesh_uninit	__attribute__((__uninitialized__))
@@ -49,46 +48,49 @@
 #define MESH_TIMEOUT_MS_MIN	1000
 #define MESH_TIMEOUT_MS_MAX	3600000
 #define MESH_SEGMENTS		128	/* max_segments of a disk */
-/* max_segment_size: what a bounce buffer behind a DMA API can map in one piece. */
+/* max_segment_size: the largest piece that a bounce buffer behind a DMA API can map. */
 #define MESH_SEGMENT_BYTES	((unsigned int)SZ_128K)
 
-/* Members of a layout that another host has; open_order.c's own. */
+/* Handling of a layout's members that another host has; private to open_order.c. */
 struct mesh_order {
-	struct delayed_work	work;		/* handles them */
-	/* jiffies when they are tried again, while @waiting */
+	struct delayed_work	work;		/* handles these members */
+	/* jiffies of the next try, while @waiting */
 	unsigned long		retry_at;
-	unsigned int		tries;		/* so far */
-	bool			waiting;	/* for @retry_at */
-	/* all members are given back for that time; @work's own */
+	unsigned int		tries;		/* tries so far */
+	bool			waiting;	/* until @retry_at */
+	/* all members are given back until @retry_at; private to @work */
 	bool			released;
 };
 
 /* One epoch of a volume. */
 struct mesh_layout {
-	/* a pin for each request in flight, one for being the current one */
+	/* one pin for each request in flight, one while the layout is the current one */
 	struct percpu_ref	ref;
 	struct mesh_volume	*vol;		/* a counted reference */
-	u64			epoch;		/* of the message */
+	u64			epoch;		/* epoch of the message */
 	struct prot_layout	*prot;		/* the policy's view */
-	struct work_struct	free_work;	/* does what the release of @ref must not */
-	struct list_head	node;	/* in vol->layouts while its requests have not all ended */
+	/* frees the layout; the release of @ref must not sleep */
+	struct work_struct	free_work;
+	struct list_head	node;	/* in vol->layouts until all its requests have ended */
 	struct mesh_order	order;		/* members that are refused */
 	/* by the index of a group's first place; NULL: no redundancy, or no group begins there */
 	struct mesh_group	**groups;
-	/* segments whose groups were never attached, a bit each; taken over */
+	/* a bit for each segment whose groups were never attached; owned by the layout */
 	unsigned long		*fresh;
 	u32			nr;		/* entries of @member_slots */
 	struct mesh_member_slot {
 		struct mesh_member	*member;
 		struct mesh_member_link	link;
 		struct mesh_layout	*layout;
-		u64			size;	/* bytes that it must have */
-		bool			grouped;	/* a group decides what its loss means */
-		bool			opens;		/* this layout waits until it is open */
+		u64			size;	/* bytes that the member must have */
+		/* a group decides what the member's loss means */
+		bool			grouped;
+		/* the layout waits until the member is open */
+		bool			opens;
 	} member_slots[];			/* the members, in the message's order */
 };
 
-/* What a message says of a volume beside its layout. */
+/* Parameters of a volume in a message, apart from the layout. */
 struct mesh_volume_conf {
 	uuid_t	uuid;				/* key */
 	char	name[MESHBLK_NAME_MAX + 1];	/* human-readable; empty: keep */
@@ -100,62 +102,65 @@ struct mesh_volume_conf {
 
 /* A volume and its disk. */
 struct mesh_volume {
-	/* current; RCU, written under @lock; NULL when removed */
+	/* the current layout; RCU, written under @lock; NULL when removed */
 	struct mesh_layout __rcu *layout;
 	unsigned long		timeout;	/* io_timeout in jiffies; READ_ONCE */
-	/* of @set's hardware queues, those for requests that are polled: the last ones */
+	/* number of @set's hardware queues that are for polled requests, the last ones */
 	u32			polled_queues;
 	u32			sync_min, sync_max;	/* MB/s, 0: any; READ_ONCE; group/pace.c */
 	/* being removed: requests end at once, opens of the disk fail; set once */
 	bool			dying;
-	/* ... without force: groups finish what they have begun; set before @dying */
+	/* ... without force: groups finish the work that they have begun; set before @dying */
 	bool			orderly;
-	bool			forced;		/* they do not; set before @dying */
+	/* with force: groups start nothing more; set before @dying */
+	bool			forced;
 	mempool_t		mios;		/* reserve for requests that are split */
 	mempool_t		sgs;		/* reserve for long scatterlists */
-	mempool_t		parts;		/* reserve for what requests have in groups */
+	mempool_t		parts;		/* reserve for parts, a request's I/O to groups */
 
 	/* guards @retry; any context */
 	spinlock_t		retry_lock ____cacheline_aligned_in_smp;
 	struct list_head	retry;		/* requests that wait to be tried again */
-	bool			woken;		/* all of them are to be tried now */
-	struct delayed_work	retry_work;	/* tries them */
+	bool			woken;		/* all requests of @retry are to be tried now */
+	struct delayed_work	retry_work;	/* tries the requests of @retry */
 	struct llist_head	ready;		/* requests to go on with from @ready_work */
-	/* goes on with what must not run in a hard interrupt */
+	/* goes on with requests whose batch ended in a hard interrupt */
 	struct work_struct	ready_work;
-	struct workqueue_struct	*wq;		/* for @retry_work alone */
+	struct workqueue_struct	*wq;		/* for @retry_work and @ready_work */
 
 	struct mutex		lock;		/* attach, replace, detach; guards what follows */
 	struct mesh_volume_conf	conf;		/* as set; name is written under @event_lock too */
 	enum mesh_volume_state	state;	/* written under @event_lock too, read with READ_ONCE() */
 	/* for readers: guards @state, conf.name, @err, @reason, @live; orders states and events */
 	struct mutex		event_lock;
-	/* why it is not attached, or a member is refused; written under @event_lock too */
+	/* why the volume is not attached, or a member is refused; written under @event_lock too */
 	int			err;
 	/* the same, human-readable, a static string; likewise */
 	const char		*reason;
-	struct gendisk		*disk;		/* once its members were up */
-	/* @disk is there to be seen; written under @event_lock too */
+	struct gendisk		*disk;		/* set once all members were up */
+	/* @disk is visible to readers; written under @event_lock too */
 	bool			live;
-	struct blk_mq_tag_set	set;		/* its tag set */
+	struct blk_mq_tag_set	set;		/* the disk's tag set */
 	int			index;		/* N of meshN */
 	struct kobject		*kobj;		/* /sys/block/meshN/mesh */
-	struct kobject		*members_dir, *counters_dir;	/* below it */
+	struct kobject		*members_dir, *counters_dir;	/* directories below @kobj */
 	struct kobject		**members;	/* one directory for each member */
-	u32			nr_members;	/* of those */
-	struct work_struct	state_work;	/* sets @state by the members', attaches */
+	u32			nr_members;	/* number of @members */
+	struct work_struct	state_work;	/* sets @state by the members' states, attaches */
 	struct kref		ref;		/* registry, layouts, disk */
 	struct list_head	node;		/* in the registry, under mesh_volumes_lock */
 	struct mutex		layouts_lock;	/* guards @layouts; taken alone or inside @lock */
-	struct list_head	layouts;	/* that have requests in flight, or may get some */
-	atomic_t		draining;	/* those, and one until the volume is removed */
-	/* layouts whose members are not closed, and one as above */
+	/* layouts that have requests in flight, or may get some */
+	struct list_head	layouts;
+	/* number of @layouts, plus one until the volume is removed */
+	atomic_t		draining;
+	/* number of layouts whose members are not closed, plus one as above */
 	atomic_t		closing;
 	struct completion	drained;	/* @draining came to 0 */
 	struct completion	closed;		/* @closing came to 0 */
 	struct completion	removed;	/* the disk has gone */
-	struct work_struct	remove_work;	/* takes it away */
-	struct work_struct	free_work;	/* last of all */
+	struct work_struct	remove_work;	/* removes the disk */
+	struct work_struct	free_work;	/* frees the volume */
 };
 
 /* layout.c */

@@ -6,7 +6,7 @@
 #include <linux/blkdev.h>
 #include <linux/err.h>
 
-/* An exclusively opened block device, by whatever the kernel names it. */
+/* An exclusively opened block device, by the handle that the kernel has for it. */
 struct mesh_bdev_handle {
 	struct block_device *bdev;
 #ifdef BLK_OPEN_READ

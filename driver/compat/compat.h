@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The driver is written for kernel 6.12; what 6.1 does in another way is
- * adapted here and nowhere else. config.h is what probe.sh found.
+ * The driver is written for kernel 6.12; differences in 6.1 are adapted in driver/compat/ and
+ * nowhere else. probe.sh writes its results to config.h.
  */
 #ifndef DRIVER_COMPAT_H
 #define DRIVER_COMPAT_H
@@ -12,7 +12,7 @@
 
 #include "driver/compat/config.h"
 
-/* What queue_rqs() is given; rq_list_pop() takes either. */
+/* The argument of queue_rqs(); rq_list_pop() takes either type. */
 #ifdef HAVE_RQ_LIST
 typedef struct rq_list mesh_rq_list_t;
 #else

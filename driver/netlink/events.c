@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Messages to meshd. Process context. Events go to all listeners; a lost one does no
- * harm, since listeners read the whole state after an overrun. Notes of rosters go to
- * the witness, the meshd that sent WITNESS last.
+ * Messages to meshd. Process context. Events go to all listeners; a lost event does no harm, since
+ * listeners read the whole state after an overrun. Notes of rosters go to the witness, the meshd
+ * that sent WITNESS last.
  */
 #define pr_fmt(fmt) "meshblk: " fmt
 #include "driver/netlink/events.h"
@@ -11,15 +11,19 @@
 
 #define MESH_EVENT_BYTES	512
 
-/* A meshd that is started again is back within that; it need not be a roster of each group. */
+/*
+ * A restarted meshd is back within this time, so that its restart need not cost a roster of each
+ * group.
+ */
 #define WITNESS_AWAY	HZ
 
 static atomic_t witness = ATOMIC_INIT(0);	/* port that sent WITNESS, 0: none */
-static unsigned long witness_left;		/* jiffies; READ_ONCE() */
+/* jiffies when the last witness left; READ_ONCE() */
+static unsigned long witness_left;
 
 static struct sk_buff *mesh_event_new(u32 event, void **hdr)
 {
-	/* sent under event_lock, and by what ends I/O that reclaim may wait for */
+	/* sent under event_lock, and by works that end I/O, for which reclaim may wait */
 	struct sk_buff *msg = genlmsg_new(MESH_EVENT_BYTES, GFP_NOIO);
 
 	if (!msg)
@@ -122,22 +126,22 @@ u32 mesh_nl_witness(void)
 	return atomic_read(&witness);
 }
 
-/* Whether there is none, and was none for a while. */
+/* Return: true if there is no witness, and has been none for WITNESS_AWAY. */
 bool mesh_nl_witness_away(void)
 {
 	return !mesh_nl_witness() && time_after(jiffies, READ_ONCE(witness_left) + WITNESS_AWAY);
 }
 
 /*
- * The newest witness counts: a meshd that died without a trace must not stand in its way. Return:
- * true if @port was not the witness before.
+ * Make @port the witness. The newest witness counts: a meshd that died without a trace must not
+ * block a new one. Return: true if @port was not the witness before.
  */
 bool mesh_nl_witness_begin(u32 port)
 {
 	return (u32)atomic_xchg(&witness, port) != port;
 }
 
-/* The socket with @port is closed. Return: true if that was the witness's, and none has come. */
+/* The socket with @port is closed. Return: true if @port was the witness, and no other has come. */
 bool mesh_nl_witness_end(u32 port)
 {
 	if (port != mesh_nl_witness())
@@ -146,13 +150,16 @@ bool mesh_nl_witness_end(u32 port)
 	return atomic_cmpxchg(&witness, port, 0) == port;
 }
 
-/* The module is loaded: a meshd that runs has a moment to become the witness. */
+/* The module is loaded: a running meshd gets WITNESS_AWAY to become the witness. */
 void mesh_nl_witness_none(void)
 {
 	witness_left = jiffies;
 }
 
-/* Request the witness to note @roster; NULL: the noted one. The next request makes a loss good. */
+/*
+ * Request the witness to note @roster; NULL: to return the noted one. The caller repeats the
+ * request, so that a loss is harmless.
+ */
 void mesh_nl_roster_note(const uuid_t *volume, u32 place, const void *roster)
 {
 	u32 port = mesh_nl_witness();
@@ -170,5 +177,5 @@ void mesh_nl_roster_note(const uuid_t *volume, u32 place, const void *roster)
 		return;
 	}
 	genlmsg_end(msg, hdr);
-	genlmsg_unicast(&init_net, msg, port);	/* one that is gone: nl_witness_released() */
+	genlmsg_unicast(&init_net, msg, port);	/* a witness that is gone: nl_witness_released() */
 }

@@ -15,7 +15,9 @@ struct mesh_nl_diff {
 	u32	member;
 };
 
-/* @has of these; as of some moment: the engine may go on. */
+/*
+ * Put the @has first entries of @from, PROT_DIFFS at most; as of some moment: the engine may go on.
+ */
 static int mesh_nl_put_diffs(struct sk_buff *skb, int type, const struct mesh_layout *l, u32 first,
 			     const struct prot_diff *from, u32 has)
 {
@@ -53,7 +55,7 @@ static int mesh_nl_put_scrub(struct sk_buff *skb, const struct mesh_layout *l, u
 				 READ_ONCE(e->nr_diffs));
 }
 
-/* What keeps members that join from being whole; of those that have left it is of no interest. */
+/* Put the regions that keep joining members from being whole; if no member joins, put nothing. */
 static int mesh_nl_put_unread(struct sk_buff *skb, const struct mesh_layout *l, u32 first)
 {
 	const struct prot_group *e = READ_ONCE(l->groups[first]->engine);
@@ -119,7 +121,7 @@ static int mesh_nl_put_group(struct sk_buff *skb, struct mesh_layout *l, u32 fir
 	return 0;
 }
 
-/* Groups of a layout, in as many attributes as they need. Return: 0 or -EMSGSIZE. */
+/* Put the groups of a layout, in as many attributes as they need. Return: 0 or -EMSGSIZE. */
 int mesh_nl_put_groups(struct sk_buff *skb, struct mesh_layout *l)
 {
 	int idx = mesh_group_engine_begin();
@@ -143,7 +145,7 @@ int mesh_nl_put_groups(struct sk_buff *skb, struct mesh_layout *l)
 	return err;
 }
 
-/* The layout in use of the volume that a message names, pinned; or an error. */
+/* Pin the layout in use of the volume that a message names. Return: the layout or an error. */
 static struct mesh_layout *mesh_nl_pin(struct genl_info *info)
 {
 	struct mesh_volume *vol = mesh_nl_volume(info);

@@ -36,7 +36,7 @@ static const struct nla_policy segment_policy[MESHBLK_G_MAX + 1] = {
 	[MESHBLK_G_FRESH] = { .type = NLA_FLAG },
 };
 
-/* How much a message holds. */
+/* Numbers of the entries in a message. */
 struct mesh_nl_counts {
 	u32 members;
 	u32 segments;
@@ -82,7 +82,7 @@ static int mesh_nl_member_kind(struct mesh_member_conf *conf, struct nlattr **tb
 	return 0;
 }
 
-/* A MEMBER attribute, to be opened for writing when @rw. */
+/* Parse a MEMBER attribute. @rw: the member is to be opened for writing. */
 int mesh_nl_member(struct nlattr *attr, struct mesh_member_conf *conf, bool rw,
 		   struct genl_info *info)
 {
@@ -106,7 +106,7 @@ int mesh_nl_member(struct nlattr *attr, struct mesh_member_conf *conf, bool rw,
 	return mesh_nl_member_kind(conf, tb, info);
 }
 
-/* For each attribute of type @top of the message, each entry in its array. */
+/* For each attribute @top of the message with this type, for each entry @e in its array. */
 #define mesh_nl_for_each_entry(e, top, type, info, rem1, rem2) \
 	nlmsg_for_each_attr(top, (info)->nlhdr, GENL_HDRLEN, rem1) \
 		if (nla_type(top) == (type)) \
@@ -165,7 +165,7 @@ static u32 mesh_nl_u8_or(struct nlattr *attr, u8 otherwise)
 	return attr ? nla_get_u8(attr) : otherwise;
 }
 
-/* Returns the number of its places, or a negative errno. */
+/* Return: the number of the segment's places, or a negative errno. */
 static int mesh_nl_segment(struct nlattr *attr, struct prot_layout *l, u32 index, u32 first,
 			   unsigned long *fresh, struct genl_info *info)
 {
@@ -236,7 +236,7 @@ static int mesh_nl_conf_by_uuid(const void *a, const void *b)
 	return memcmp(&(*x)->uuid, &(*y)->uuid, sizeof(uuid_t));
 }
 
-/* No extent twice: it would be handed out to two places. */
+/* Refuse a layout with one extent twice: the extent would be handed out to two places. */
 static int mesh_nl_unique(const struct mesh_member_conf *confs, u32 n, struct genl_info *info)
 {
 	const struct mesh_member_conf **sorted = kvmalloc_array(n, sizeof(*sorted), GFP_KERNEL);
@@ -254,7 +254,7 @@ static int mesh_nl_unique(const struct mesh_member_conf *confs, u32 n, struct ge
 	return twice ? mesh_nl_refuse(info, -EINVAL, "an extent is a member twice") : 0;
 }
 
-/* Why groups of the layout cannot be served, or NULL. */
+/* Return: why groups of the layout cannot be served, or NULL. */
 static const char *mesh_nl_unserved(const struct prot_layout *l)
 {
 	u32 i, n;
@@ -271,9 +271,9 @@ static const char *mesh_nl_unserved(const struct prot_layout *l)
 }
 
 /*
- * The layout of a VOLUME_SET. @rw: members are opened for writing. @prot: set to a checked layout,
- * @confs: to its members, @fresh: to a bit for each segment that was never attached; each to be
- * freed with kvfree().
+ * Make the layout of a VOLUME_SET. @rw: members are opened for writing. @prot: set to a checked
+ * layout, @confs: to its members, @fresh: to a bit for each segment that was never attached. Each
+ * is to be freed with kvfree().
  */
 int mesh_nl_layout(struct genl_info *info, u32 lba, bool rw, struct prot_layout **prot,
 		   struct mesh_member_conf **confs, unsigned long **fresh)

@@ -13,9 +13,9 @@ static const struct genl_multicast_group mesh_nl_groups[] = {
 };
 
 /*
- * Initial network namespace only (netnsok is not set). Commands run in
- * parallel: VOLUME_DEL waits for others. mesh_nl_init() adds the table of commands:
- * files that handlers call build messages, too.
+ * Initial network namespace only (netnsok is not set). Commands run in parallel: VOLUME_DEL waits
+ * for others. mesh_nl_init() adds the table of commands, since files that handlers call use the
+ * family, too: they build messages.
  */
 struct genl_family mesh_nl_family __ro_after_init = {
 	.name = MESHBLK_GENL_NAME,
@@ -27,7 +27,7 @@ struct genl_family mesh_nl_family __ro_after_init = {
 	.n_mcgrps = ARRAY_SIZE(mesh_nl_groups),
 };
 
-/* To change state takes more than CAP_NET_ADMIN, which any CNI pod has. */
+/* A change of state needs more than CAP_NET_ADMIN, which any CNI pod has. */
 int mesh_nl_admin(struct sk_buff *skb, struct genl_info *info)
 {
 	if (netlink_capable(skb, CAP_SYS_ADMIN))
@@ -35,7 +35,9 @@ int mesh_nl_admin(struct sk_buff *skb, struct genl_info *info)
 	return mesh_nl_refuse(info, -EPERM, "needs CAP_SYS_ADMIN in the initial user namespace");
 }
 
-/* Text that may be shown in sysfs, uevents and logs: printable, one line. */
+/*
+ * Return: true if the text may be shown in sysfs, uevents and logs: printable ASCII without spaces.
+ */
 bool mesh_nl_text(const char *s)
 {
 	for (; *s; s++)
@@ -46,11 +48,11 @@ bool mesh_nl_text(const char *s)
 
 int mesh_nl_put_u64(struct sk_buff *skb, int attr, u64 value)
 {
-	/* the pad attribute is 1 in every table of ours */
+	/* the pad attribute is 1 in all our tables */
 	return nla_put_u64_64bit(skb, attr, value, MESHBLK_A_PAD);
 }
 
-/* The volume that a message is about, with a reference, or an error. */
+/* Find the volume that a message names. Return: the volume with a reference, or an error. */
 struct mesh_volume *mesh_nl_volume(struct genl_info *info)
 {
 	struct mesh_volume *vol;
@@ -69,7 +71,7 @@ struct mesh_volume *mesh_nl_volume(struct genl_info *info)
 }
 
 /*
- * Answer a dump, with as many objects as @skb has room for. cb->args[0]: objects that were sent.
+ * Answer a dump, with as many objects as fit into @skb. cb->args[0]: number of objects sent so far.
  * Return: as a dumpit handler.
  */
 int mesh_nl_dump(struct sk_buff *skb, struct netlink_callback *cb,

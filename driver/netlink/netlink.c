@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The netlink family: its commands, and what each may carry. */
+/* The netlink family: the commands, and the attributes that each may carry. */
 #define pr_fmt(fmt) "meshblk: " fmt
 #include "driver/netlink/netlink.h"
 #include "driver/volume/volume.h"

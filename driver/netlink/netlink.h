@@ -25,13 +25,13 @@ struct prot_layout;
 
 extern struct genl_family mesh_nl_family;
 
-/* Refuse a message and say why; a static string. */
+/* Refuse a message. @why: the reason, a static string. */
 #define mesh_nl_refuse(info, err, why) ({ GENL_SET_ERR_MSG(info, why); (err); })
 
-/* Objects of a dump, each with a reference while it is put into its message. */
+/* Objects of a dump; each object has a reference while its message is filled in. */
 struct mesh_nl_dump_ops {
 	u8	cmd;
-	void	*(*next)(unsigned int skip);	/* the one after the first @skip, or NULL */
+	void	*(*next)(unsigned int skip);	/* the object after the first @skip, or NULL */
 	int	(*fill)(struct sk_buff *skb, void *object);	/* 0 or -EMSGSIZE */
 	void	(*put)(void *object);
 };

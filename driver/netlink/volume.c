@@ -40,7 +40,7 @@ static int mesh_nl_conf(struct genl_info *info, struct mesh_volume_conf *conf)
 	return 0;
 }
 
-/* Records are seeded with the HMAC of the volume's UUID; the salt, a secret, is its key. */
+/* The seed of records is the HMAC of the volume's UUID, with the salt, a secret, as the key. */
 static int mesh_nl_salt(struct genl_info *info, const uuid_t *volume, u64 *salt)
 {
 	char name[sizeof(MESHBLK_SALT_NAME) + UUID_STRING_LEN];
@@ -132,7 +132,7 @@ static int mesh_nl_put_stats(struct sk_buff *skb, struct mesh_member *m)
 	return 0;
 }
 
-/* Where a member is, and what its device has yet. */
+/* Put the place of a member, and the number of its abandoned I/Os. */
 static int mesh_nl_put_place(struct sk_buff *skb, struct mesh_member *m, u64 size)
 {
 	u32 abandoned = atomic_read(&m->abandoned);
@@ -189,8 +189,8 @@ static int mesh_nl_put_members(struct sk_buff *skb, struct mesh_layout *l)
 }
 
 /*
- * As of one moment: a reason goes with the state that it explains. Without vol->lock, which may be
- * held for as long as an attach or detach takes.
+ * Put name, state, disk and reason as of one moment: a reason goes with the state that it explains.
+ * Without vol->lock, which may be held for as long as an attach or detach takes.
  */
 static int mesh_nl_put_disk(struct sk_buff *skb, struct mesh_volume *vol)
 {
@@ -262,7 +262,7 @@ put:
 	return err;
 }
 
-/* One volume into a dump; without its members where there is no room for them. */
+/* Put one volume into a dump; without its members if they do not fit into an empty message. */
 static int mesh_nl_dump_one(struct sk_buff *skb, struct netlink_callback *cb,
 			    struct mesh_volume *vol)
 {
@@ -328,7 +328,7 @@ static void nl_abandoned_put(void *member)
 	mesh_member_put_later(member);
 }
 
-/* Members whose devices have I/O that was given up, of volumes that have gone, too. */
+/* Dump the members with abandoned I/O, also of volumes that have gone. */
 int mesh_nl_abandoned_dump(struct sk_buff *skb, struct netlink_callback *cb)
 {
 	static const struct mesh_nl_dump_ops ops = {

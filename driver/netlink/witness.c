@@ -37,7 +37,7 @@ int mesh_nl_roster_noted(struct sk_buff *skb, struct genl_info *info)
 	return 0;
 }
 
-/* The witness's socket is closed. */
+/* A netlink socket is closed: if it was the witness's, notify the groups. */
 static int nl_witness_released(struct notifier_block *nb, unsigned long event, void *data)
 {
 	const struct netlink_notify *n = data;

@@ -2,13 +2,11 @@
 /*
  * Generic netlink families "meshblk" (clients) and "meshtgt" (targets).
  *
- * Plain attribute tables; unknown attributes are refused. Reading needs
- * nothing, everything that changes state needs CAP_SYS_ADMIN in the initial
- * user namespace. A refused message says why in its extended acknowledgment.
- * UUIDs are 16 bytes, addresses are strings ("10.0.0.1", "fe80::1%eth0"),
- * sizes and offsets are u64 bytes. An attribute holds less than 64 KiB: MEMBERS
- * and SEGMENTS may occur several times and are taken one after the other, and
- * so may DATA, in requests and in answers.
+ * Plain attribute tables; unknown attributes are refused. Reading needs no right; a change of state
+ * needs CAP_SYS_ADMIN in the initial user namespace. A refused message says why in its extended
+ * acknowledgment. UUIDs are 16 bytes, addresses are strings ("10.0.0.1", "fe80::1%eth0"), sizes and
+ * offsets are u64 bytes. An attribute holds less than 64 KiB: MEMBERS, SEGMENTS and GROUPS may
+ * occur several times in a message, and are read one after the other.
  */
 #ifndef _UAPI_MESHBLK_H
 #define _UAPI_MESHBLK_H
@@ -17,12 +15,12 @@
 #define MESHBLK_GENL_VERSION	1
 #define MESHBLK_GENL_EVENTS	"events"
 
-#define MESHBLK_NAME_MAX	63	/* of a volume */
+#define MESHBLK_NAME_MAX	63	/* bytes of a volume's name at most */
 #define MESHBLK_KEY_MAX		64
 /*
- * Secrets do not travel by netlink: a message has the serial number of a key of type "logon" in
- * a keyring of the thread that sends it. Its description is one of these and the key's id, or the
- * volume's UUID as text.
+ * Secrets do not travel by netlink: a message has the serial number of a key of type "logon" in a
+ * keyring of the thread that sends the message. The key's description is one of these prefixes,
+ * then the key's id, or the volume's UUID as text.
  */
 #define MESHBLK_KEY_NAME	"meshblk:key:"
 #define MESHBLK_SALT_NAME	"meshblk:salt:"
@@ -32,7 +30,7 @@
 #define MESHBLK_STATE_UP		"up"
 #define MESHBLK_STATE_DOWN		"down"
 #define MESHBLK_STATE_CONNECTING	"connecting"
-#define MESHBLK_STATE_GONE		"gone"		/* or a target's drive */
+#define MESHBLK_STATE_GONE		"gone"		/* also of a target's drive */
 #define MESHBLK_STATE_REFUSED		"refused"
 /* STATE of volumes */
 #define MESHBLK_STATE_OPENING		"opening"
@@ -50,18 +48,19 @@ enum meshblk_cmd {
 	MESHBLK_CMD_VOLUME_SET,		/* the whole layout; attaches or replaces */
 	MESHBLK_CMD_VOLUME_DEL,		/* VOLUME_UUID [FORCE] */
 	MESHBLK_CMD_VOLUME_GET,		/* dump, or VOLUME_UUID */
-	MESHBLK_CMD_EVENT,		/* multicast: EVENT and what it is about */
-	/* VOLUME_UUID [STOP] [REPAIR [INDEX]]: INDEX: of mirrors, the copy that is right */
+	MESHBLK_CMD_EVENT,		/* multicast: EVENT and its attributes */
+	/* VOLUME_UUID [STOP] [REPAIR [INDEX]]: INDEX: of mirrors, the member with the right copy */
 	MESHBLK_CMD_VOLUME_SCRUB,
 	MESHBLK_CMD_VOLUME_REJOIN,	/* VOLUME_UUID INDEX: a member that is barred may join */
 	MESHBLK_CMD_WITNESS,		/* this socket answers ROSTER_NOTE from now on */
 	/*
-	 * to the witness: VOLUME_UUID PLACE [ROSTER]: note it durably in place of the last one, and
-	 * reply; without: only reply
+	 * to the witness: VOLUME_UUID PLACE [ROSTER]: note the roster durably in place of the last
+	 * one, and reply; without ROSTER: only reply
 	 */
 	MESHBLK_CMD_ROSTER_NOTE,
-	MESHBLK_CMD_ROSTER_NOTED,	/* VOLUME_UUID PLACE [ROSTER]: what is noted, if anything */
-	/* VOLUME_UUID INDEX MEMBER|STOP: a member in sync is copied to one that takes its place */
+	/* VOLUME_UUID PLACE [ROSTER]: the roster that is noted, if any */
+	MESHBLK_CMD_ROSTER_NOTED,
+	/* VOLUME_UUID INDEX MEMBER|STOP: copy a member in sync to MEMBER, which takes its place */
 	MESHBLK_CMD_VOLUME_EVICT,
 	/* dump: VOLUME_UUID MEMBER of each member with ABANDONED, also of volumes that have gone */
 	MESHBLK_CMD_ABANDONED_GET,
@@ -106,24 +105,26 @@ enum meshblk_attr {
 	MESHBLK_A_EVENT,		/* u32: enum meshblk_event */
 	MESHBLK_A_INDEX,		/* u32: of a member in its volume */
 	/*
-	 * s32: of key MESHBLK_SALT_NAME VOLUME_UUID, 8 bytes, from which the kernel derives what
-	 * seeds the checksums of records; protected levels
+	 * s32: of key MESHBLK_SALT_NAME VOLUME_UUID, 8 bytes, from which the kernel derives the
+	 * seed of the records' checksums; protected levels
 	 */
 	MESHBLK_A_SALT_SERIAL,
-	MESHBLK_A_ATTACH,		/* u64: number of this attachment at least; likewise */
+	/* u64: the number of this attachment is above it; likewise */
+	MESHBLK_A_ATTACH,
 	MESHBLK_A_STALE,		/* flag: attach, though newer data may exist elsewhere */
 	MESHBLK_A_GROUPS,		/* nested array of GROUP, in answers */
 	MESHBLK_A_GROUP,		/* nest of MESHBLK_P_* */
 	MESHBLK_A_STOP,			/* flag: end a scrub */
 	MESHBLK_A_REPAIR,		/* flag: change readable copies that differ */
 	MESHBLK_A_PLACE,		/* u32: of a group's first member among all places */
-	MESHBLK_A_ROSTER,		/* MESHBLK_ROSTER_BYTES: the kernel's, kept as they are */
+	/* MESHBLK_ROSTER_BYTES: in the kernel's format, kept unchanged */
+	MESHBLK_A_ROSTER,
 	__MESHBLK_A_MAX,
 };
 
 #define MESHBLK_A_MAX (__MESHBLK_A_MAX - 1)
 
-/* MESHBLK_A_MEMBER: where one extent is and how it is reached */
+/* MESHBLK_A_MEMBER: the place of one extent, and the way to reach the extent */
 enum meshblk_member_attr {
 	MESHBLK_M_UNSPEC,
 	MESHBLK_M_PAD,
@@ -131,11 +132,11 @@ enum meshblk_member_attr {
 	MESHBLK_M_TARGET_ID,		/* u32, RDDA */
 	MESHBLK_M_EXTENT_UUID,		/* 16 bytes, RDDA: of the extent; else of the member */
 	/*
-	 * 16 bytes, RDDA: of the drive it is on; BDEV, optional: the device's label has to name it,
-	 * see MESHBLK_LABEL_DRIVE
+	 * 16 bytes, RDDA: of the extent's drive; BDEV, optional: the UUID that the device's label
+	 * must have, see MESHBLK_LABEL_DRIVE
 	 */
 	MESHBLK_M_DRIVE_UUID,
-	MESHBLK_M_EPOCH,		/* u64, RDDA: of its label, not of the message */
+	MESHBLK_M_EPOCH,		/* u64, RDDA: of the extent's label, not of the message */
 	MESHBLK_M_PREEMPT,		/* flag, RDDA */
 	MESHBLK_M_PATH,			/* string, BDEV; none: the drive is away */
 	MESHBLK_M_SIZE,			/* u64: bytes of the member */
@@ -145,8 +146,9 @@ enum meshblk_member_attr {
 	MESHBLK_M_STATS,		/* nest of MESHBLK_S_*, in answers */
 	MESHBLK_M_START,		/* u64, BDEV: byte of the device where the member begins */
 	/*
-	 * u32, in answers: I/O that its group has given up, and its device has neither ended nor
-	 * failed; none: 0. Until it has the device stays open, and the extent is refused: EBUSY
+	 * u32, in answers: number of I/Os that the member's group has given up, and that the device
+	 * has neither ended nor failed; absent: 0. Until all have ended the device stays open, and
+	 * the extent is refused: EBUSY
 	 */
 	MESHBLK_M_ABANDONED,
 	__MESHBLK_M_MAX,
@@ -155,17 +157,19 @@ enum meshblk_member_attr {
 #define MESHBLK_M_MAX (__MESHBLK_M_MAX - 1)
 
 /*
- * Where the label of a local drive begins, from both ends of its device, and what is read of it
- * when the device was opened alone: a magic number at its start, and the drive's UUID.
+ * The label of a local drive has copies at both ends of its device. When the device was opened
+ * alone, the kernel reads two fields of the label: a magic number at its start, and the drive's
+ * UUID.
  */
-#define MESHBLK_LABEL_AREA	(1U << 20)	/* the last copy begins that far before the end */
+/* distance of the last copy's start from the device's end */
+#define MESHBLK_LABEL_AREA	(1U << 20)
 #define MESHBLK_LABEL_MAGIC	0x4556495244534d42ULL	/* little endian */
-#define MESHBLK_LABEL_DRIVE	32		/* byte of the UUID in it */
+#define MESHBLK_LABEL_DRIVE	32		/* byte of the label where the UUID begins */
 
 enum meshblk_member_kind {
 	MESHBLK_KIND_RDDA = 1,
 	MESHBLK_KIND_BDEV = 2,
-	MESHBLK_KIND_MEM = 3,		/* sparse memory; tests alone have it */
+	MESHBLK_KIND_MEM = 3,		/* sparse memory; only in tests */
 };
 
 /* MESHBLK_A_SEGMENT */
@@ -181,7 +185,10 @@ enum meshblk_segment_attr {
 	MESHBLK_G_GROUPS,		/* u16: equal groups striped over */
 	MESHBLK_G_MEMBERS,		/* u32[]: indexes into MEMBERS, group after group */
 	MESHBLK_G_OFFSETS,		/* u64[]: byte of each member where its data begins */
-	/* flag: its members are zeroed and were never attached; where records say so too */
+	/*
+	 * flag: the segment's members are zeroed and were never attached; counts only if no member
+	 * has a record and, without STALE, all members are there
+	 */
 	MESHBLK_G_FRESH,
 	__MESHBLK_G_MAX,
 };
@@ -204,16 +211,18 @@ enum meshblk_group_attr {
 	MESHBLK_P_SEGMENT,		/* u32: index */
 	MESHBLK_P_COLUMN,		/* u32: which group of the segment */
 	MESHBLK_P_STATE,		/* string: opening, active, waiting, broken */
-	MESHBLK_P_REASON,		/* human-readable string: why it does not serve reads */
+	/* human-readable string: why the group does not serve, or its reads wait */
+	MESHBLK_P_REASON,
 	MESHBLK_P_ATTACH,		/* u64: number of the attachment */
-	MESHBLK_P_EPOCH,		/* u64: of its roster */
+	MESHBLK_P_EPOCH,		/* u64: of the group's roster */
 	MESHBLK_P_MEMBERS,		/* u32[]: indexes into MEMBERS */
-	MESHBLK_P_ROLES,		/* u8[]: enum meshblk_role, of each */
-	MESHBLK_P_BEHIND,		/* u64[]: bytes that each has yet to be given */
+	MESHBLK_P_ROLES,		/* u8[]: enum meshblk_role, of each member */
+	MESHBLK_P_BEHIND,		/* u64[]: bytes that each member has yet to be given */
 	MESHBLK_P_SYNCED,		/* u64: bytes given to members since the attach */
 	MESHBLK_P_MISMATCHES,		/* u64: sectors that a scrub found unequal */
 	MESHBLK_P_READS,		/* u64: pieces of reads that went through the engine */
-	MESHBLK_P_REDONE,		/* u64: reads around it that it had to do after all */
+	/* u64: reads around the engine that the engine had to repeat */
+	MESHBLK_P_REDONE,
 	MESHBLK_P_SCRUBBING,		/* flag */
 	MESHBLK_P_SCRUBBED,		/* u64: bytes of each member compared in this scrub */
 	MESHBLK_P_BYTES,		/* u64: of data on each member */
@@ -221,26 +230,31 @@ enum meshblk_group_attr {
 	MESHBLK_P_SKIPPED,		/* u64: bytes that could not be compared */
 	/*
 	 * the first sectors that the scrub found unequal: { u64 byte of the member's data, u32
-	 * length, u32 index into MEMBERS, 0xffffffff: not known which }[]
+	 * length, u32 index into MEMBERS, 0xffffffff: no known member }[]
 	 */
 	MESHBLK_P_DIFFS,
 	/*
-	 * s32: why the members that are here are not enough for an attach, though it has waited for
-	 * more: -ENODATA, too few of them have all writes; -ESTALE, others may have newer data
+	 * s32: why the members that are here are not enough for an attach, after a wait for more:
+	 * -ENODATA: too few of the members have all writes; -ESTALE: other members may have newer
+	 * data
 	 */
 	MESHBLK_P_ERROR,
-	/* as DIFFS: first sectors of regions that no member can give to the one that lacks them */
+	/* as DIFFS: first sectors of regions that no member can give to a member that lacks them */
 	MESHBLK_P_UNREAD,
-	MESHBLK_P_BARRED,		/* u64: places' bits: out too often, until VOLUME_REJOIN */
-	MESHBLK_P_WITNESS,		/* flag: a member's removal is noted before it counts */
-	MESHBLK_P_EVICTS,		/* u32: index of the member that is copied, to leave */
-	MESHBLK_P_SUCCESSOR,		/* 16 bytes: extent that is to take its place */
-	MESHBLK_P_COPIED,		/* u64: bytes that this has; all: it is to be swapped */
-	MESHBLK_P_COPY_BYTES,		/* u64: bytes that it is to have */
+	/* u64: bits of places: members that left too often, until VOLUME_REJOIN */
+	MESHBLK_P_BARRED,
+	/* flag: the witness notes a member's removal before the removal counts */
+	MESHBLK_P_WITNESS,
+	/* u32: index of the member that is copied and then leaves */
+	MESHBLK_P_EVICTS,
+	MESHBLK_P_SUCCESSOR,		/* 16 bytes: extent that is to take that member's place */
+	/* u64: bytes that the successor has; all: ready for the swap */
+	MESHBLK_P_COPIED,
+	MESHBLK_P_COPY_BYTES,		/* u64: bytes that the successor is to have */
 	MESHBLK_P_EVICT_REASON,		/* human-readable string: why the last eviction ended */
 	/*
-	 * u64: places' bits: another member has the place yet than the one that the layout names:
-	 * a replacement or a swap that is not in effect
+	 * u64: bits of places that have another member yet than the layout names: a replacement or
+	 * a swap is not in effect
 	 */
 	MESHBLK_P_WAITS,
 	__MESHBLK_P_MAX,
@@ -248,14 +262,15 @@ enum meshblk_group_attr {
 
 #define MESHBLK_P_MAX (__MESHBLK_P_MAX - 1)
 
-/* What a member is to its group. */
+/* Role of a member in its group. */
 enum meshblk_role {
 	MESHBLK_ROLE_IN_SYNC = 1,	/* has every acknowledged write */
 	MESHBLK_ROLE_SUSPECT = 2,	/* in sync, and does not answer at present */
 	MESHBLK_ROLE_FAILED = 3,	/* in sync until the roster without it is written */
 	MESHBLK_ROLE_OUT = 4,		/* lacks writes */
-	MESHBLK_ROLE_JOINING = 5,	/* is given what it lacks */
-	MESHBLK_ROLE_OPENING = 6,	/* its group is not attached: nothing is known of it */
+	MESHBLK_ROLE_JOINING = 5,	/* is given the data that it lacks */
+	/* the group is not attached: the member's role is not known */
+	MESHBLK_ROLE_OPENING = 6,
 };
 
 /* Counters, u64 each */
@@ -277,9 +292,10 @@ enum meshblk_stat_attr {
 	MESHBLK_S_COMMANDS,
 	MESHBLK_S_RECONNECTS,
 	MESHBLK_S_RDMA_WRITE_BYTES,	/* payload of RDMA_WRITES */
-	MESHBLK_S_STAGED,		/* of the writes, those that sent only a command */
-	MESHBLK_S_STALE,		/* writes that were to do so, and were sent whole */
-	MESHBLK_S_RDMA_INLINES,		/* of RDMA_SENDS, WRITEs that carried their command */
+	MESHBLK_S_STAGED,		/* writes that sent only a command, from a stage */
+	/* writes that found the stage dropped, and were sent whole */
+	MESHBLK_S_STALE,
+	MESHBLK_S_RDMA_INLINES,		/* WRITEs among RDMA_SENDS that carried their command */
 	__MESHBLK_S_MAX,
 };
 
@@ -289,10 +305,10 @@ enum meshblk_event {
 	MESHBLK_EV_TARGET_STATE = 1,	/* TARGET_ID STATE [ERROR REASON] */
 	MESHBLK_EV_MEMBER_STATE = 2,	/* VOLUME_UUID INDEX STATE [ERROR] */
 	MESHBLK_EV_VOLUME_STATE = 3,	/* VOLUME_UUID STATE EPOCH */
-	MESHBLK_EV_LAYOUT_FREED = 4,	/* VOLUME_UUID EPOCH: nothing uses it any more */
+	MESHBLK_EV_LAYOUT_FREED = 4,	/* VOLUME_UUID EPOCH: the layout has no user any more */
 	/*
-	 * VOLUME_UUID MEMBER{EXTENT_UUID DRIVE_UUID ABANDONED}: a member has such I/O now, or, with
-	 * ABANDONED 0, none any more, since it has ended or the device has gone
+	 * VOLUME_UUID MEMBER{EXTENT_UUID DRIVE_UUID ABANDONED}: a member has abandoned I/O now;
+	 * with ABANDONED 0 none any more, since all has ended or the device has gone
 	 */
 	MESHBLK_EV_ABANDONED = 5,
 };
@@ -307,31 +323,38 @@ enum meshtgt_cmd {
 	MESHTGT_CMD_UNSPEC,
 	MESHTGT_CMD_IDENTITY_SET,	/* HOST_UUID [KEY_ID KEY_SERIAL [KEY_ID2 KEY_SERIAL2]] */
 	MESHTGT_CMD_LISTEN,		/* ADDR [PORT]: "0.0.0.0" and "::" for all */
-	MESHTGT_CMD_DRIVE_ADD,		/* DRIVE_UUID PATH EXTENTS (CHECK); EINPROGRESS after 5 s:
-					 * the device is not open, to be sent again
-					 */
-	MESHTGT_CMD_DRIVE_DEL,		/* DRIVE_UUID [FORCE] [GONE]: with GONE one that is served
-					 * (again) stays, EEXIST
-					 */
-	MESHTGT_CMD_DRIVE_GET,		/* dump, or DRIVE_UUID; HOST_UUID is whose it was when
-					 * it was given its table; in a dump a long table goes on in
-					 * messages with the same DRIVE_UUID
-					 */
-	MESHTGT_CMD_EXTENTS_SET,	/* DRIVE_UUID EXTENTS: the whole table; answered when
-					 * all admitted under what it takes away has ended, or
-					 * with EINPROGRESS after 5 s: to be sent again. So is
-					 * DRIVE_DEL, which waits for the device's close, too
-					 */
+	/*
+	 * DRIVE_UUID PATH EXTENTS (CHECK); EINPROGRESS after 5 s: the device is not open yet, and
+	 * the message is to be sent again
+	 */
+	MESHTGT_CMD_DRIVE_ADD,
+	/* DRIVE_UUID [FORCE] [GONE]: with GONE a drive that is served (again) stays: EEXIST */
+	MESHTGT_CMD_DRIVE_DEL,
+	/*
+	 * dump, or DRIVE_UUID; HOST_UUID: the target's host UUID when the drive got its table; in a
+	 * dump a long table goes on in messages with the same DRIVE_UUID
+	 */
+	MESHTGT_CMD_DRIVE_GET,
+	/*
+	 * DRIVE_UUID EXTENTS: the whole table. Answered when all I/O that was admitted under
+	 * removed entries has ended, or after 5 s with EINPROGRESS: the message is to be sent
+	 * again. DRIVE_DEL is answered likewise, and waits for the device's close, too
+	 */
+	MESHTGT_CMD_EXTENTS_SET,
 	MESHTGT_CMD_SESSION_GET,	/* dump */
 	MESHTGT_CMD_SESSION_DEL,	/* SESSION: fence a client */
 	MESHTGT_CMD_SERVE,		/* this socket answers GRANT from now on */
-	MESHTGT_CMD_GRANT,		/* to the server: REQUEST DRIVE_UUID EXTENT_UUID HOST_UUID
-					 * EPOCH ATTACH ACCESS: note it in the label, then reply
-					 */
-	MESHTGT_CMD_GRANT_REPLY,	/* REQUEST ERROR: ESTALE, the label has another epoch;
-					 * EEXIST, a higher attach number, or another host's;
-					 * EBUSY, I/O that a device has not ended: later
-					 */
+	/*
+	 * to the server: REQUEST DRIVE_UUID EXTENT_UUID HOST_UUID EPOCH ATTACH ACCESS: note the
+	 * grant in the label, then reply
+	 */
+	MESHTGT_CMD_GRANT,
+	/*
+	 * REQUEST ERROR: ESTALE: the label has another epoch; EEXIST: the label has a higher attach
+	 * number, or the number of another host; EBUSY: a device has I/O that has not ended, try
+	 * later
+	 */
+	MESHTGT_CMD_GRANT_REPLY,
 	MESHTGT_CMD_EVENT,		/* multicast */
 	__MESHTGT_CMD_MAX,
 };
@@ -358,7 +381,7 @@ enum meshtgt_attr {
 	MESHTGT_A_EXTENT,		/* nest of MESHTGT_X_* */
 	MESHTGT_A_SESSION,		/* u32 */
 	MESHTGT_A_CHANNELS,		/* u32 */
-	MESHTGT_A_MEMORY,		/* u64: bytes given to it and used for it */
+	MESHTGT_A_MEMORY,		/* u64: bytes given to the session and used for it */
 	MESHTGT_A_STATS,		/* nest of MESHBLK_S_* */
 	MESHTGT_A_REQUEST,		/* u64 */
 	MESHTGT_A_ERROR,		/* s32, negative errno */
@@ -366,9 +389,9 @@ enum meshtgt_attr {
 	MESHTGT_A_EPOCH,		/* u64 */
 	MESHTGT_A_ACCESS,		/* u8: 1 ro, 2 rw */
 	MESHTGT_A_EVENT,		/* u32: enum meshtgt_event */
-	MESHTGT_A_GONE,			/* flag: only a drive in this state */
+	MESHTGT_A_GONE,			/* flag: only a drive that is gone */
 	MESHTGT_A_ATTACH,		/* u64: number to be noted, 0: none */
-	MESHTGT_A_CHECK,		/* flag: answer alike, and change nothing */
+	MESHTGT_A_CHECK,		/* flag: give the same answer, and change nothing */
 	__MESHTGT_A_MAX,
 };
 
@@ -386,7 +409,7 @@ enum meshtgt_extent_attr {
 	MESHTGT_X_READY,		/* flag: zeroed, may be opened */
 	MESHTGT_X_OPENS,		/* u32, in answers */
 	MESHTGT_X_ATTACH,		/* u64: highest attach number noted, 0: none */
-	MESHTGT_X_ATTACHER,		/* 16 bytes: host that it was noted for */
+	MESHTGT_X_ATTACHER,		/* 16 bytes: host that the attach number was noted for */
 	__MESHTGT_X_MAX,
 };
 

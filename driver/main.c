@@ -17,7 +17,7 @@ static int init_kinds(void)
 	return 0;
 }
 
-/* In the order of starting; stopped in reverse. netlink last: it lets requests in. */
+/* Started in this order, stopped in reverse. The netlink family comes last: it accepts messages. */
 static const struct {
 	int (*init)(void);
 	void (*exit)(void);
@@ -64,5 +64,5 @@ module_init(mesh_init);
 module_exit(mesh_exit);
 MODULE_DESCRIPTION("Meshblk: block devices over remote NVMe drives");
 MODULE_LICENSE("GPL");
-/* Looked up by name at a login, where no module can be loaded. */
+/* A login looks these algorithms up by name, where no module can be loaded. */
 MODULE_SOFTDEP("pre: sha256 hmac");

@@ -62,7 +62,10 @@ bool mesh_volume_may(enum mesh_volume_state from, enum mesh_volume_state to)
 
 int mesh_member_errno(enum mesh_member_state s, int err)
 {
-	/* Any other reason is that of the next state, which came after @s was read. */
+	/*
+	 * -ESTALE waits for a newer layout. -ENOLINK or 0 belongs to the next state, which the
+	 * member entered after the caller read @s.
+	 */
 	if (s == MESH_MEMBER_REFUSED && (err == -ESTALE || err == -ENOLINK || !err))
 		return -ENOLINK;
 	return (unsigned int)s < MESH_MEMBER_STATES ? members[s].err : -EIO;

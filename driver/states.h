@@ -46,7 +46,7 @@ enum mesh_volume_state {
 	MESH_VOLUME_STATES
 };
 
-/* As shown in sysfs, events and answers. */
+/* Names of the states, as shown in sysfs, events and answers. */
 const char *mesh_member_state_name(enum mesh_member_state s);
 const char *mesh_volume_state_name(enum mesh_volume_state s);
 
@@ -54,16 +54,16 @@ bool mesh_member_may(enum mesh_member_state from, enum mesh_member_state to);
 bool mesh_volume_may(enum mesh_volume_state from, enum mesh_volume_state to);
 
 /*
- * What I/O to a member in this state ends with, @err being why it is not UP; 0: it is
- * sent. -ENOLINK waits: for a member that is DOWN, and for a layout as new as the one
- * that a target has seen.
+ * Return: the error that I/O to a member in this state ends with; 0: the I/O is sent. @err: why the
+ * member is not UP. -ENOLINK: the I/O waits, for a member that is DOWN, or for a layout as new as
+ * the one that a target has seen.
  */
 int mesh_member_errno(enum mesh_member_state s, int err);
 
 /*
- * The state that a volume's members call for. @now: state now. @down: members whose I/O waits.
- * @lost: members GONE or REFUSED, whose I/O fails. OPENING is left only when every member is up at
- * once, REMOVING never.
+ * Return: the state that a volume's members require. @now: the state now. @down: members whose I/O
+ * waits. @lost: members GONE or REFUSED, whose I/O fails. A volume leaves OPENING only when every
+ * member is up at once, and REMOVING never.
  */
 enum mesh_volume_state mesh_volume_wants(enum mesh_volume_state now, unsigned int down,
 					 unsigned int lost);

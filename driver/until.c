@@ -14,8 +14,9 @@ static unsigned long until_left(unsigned long until)
 }
 
 /*
- * Wait while @busy says so; it is called with @lock, which is held before and afterwards.
- * Return: 0; -EBUSY, it is busy yet; -EINTR, the caller is killed.
+ * Wait while @busy(@arg) is true. @lock: held by the caller, also when @busy is called and on
+ * return; dropped while this sleeps. Return: 0; -EBUSY: still busy at @until; -EINTR: the caller is
+ * killed.
  */
 int mesh_wait_until(struct wait_queue_head *wq, struct mutex *lock, bool (*busy)(void *arg),
 		    void *arg, unsigned long until)
@@ -38,7 +39,10 @@ int mesh_wait_until(struct wait_queue_head *wq, struct mutex *lock, bool (*busy)
 	return err;
 }
 
-/* Take a lock that work may hold while members do not answer. Return: 0, -EBUSY or -EINTR. */
+/*
+ * Take a lock that a work may hold for as long as members do not answer. Return: 0, -EBUSY or
+ * -EINTR.
+ */
 int mesh_lock_until(struct mutex *lock, unsigned long until)
 {
 	while (!mutex_trylock(lock)) {
@@ -54,7 +58,7 @@ int mesh_lock_until(struct mutex *lock, unsigned long until)
 struct until_run {
 	struct work_struct	work;
 	struct completion	done;
-	struct kref		ref;	/* its work's, and the one's that waits */
+	struct kref		ref;	/* one of the work, one of the waiting caller */
 	void			(*fn)(void *arg);
 	void			*arg;
 };
@@ -73,7 +77,10 @@ static void until_work(struct work_struct *work)
 	kref_put(&r->ref, until_release);
 }
 
-/* Have @fn called; what it takes beyond @until, or once the caller is killed, goes on by itself. */
+/*
+ * Run @fn in a work and wait for its end, at most until @until or until the caller is killed. After
+ * that @fn goes on in the background.
+ */
 void mesh_run_until(void (*fn)(void *arg), void *arg, unsigned long until)
 {
 	struct until_run *r = kzalloc(sizeof(*r), GFP_KERNEL | __GFP_NOFAIL);

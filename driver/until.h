@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Waits of a message's handler. Each has an end, and is over when the caller is killed: other
- * messages of the host may wait behind it, of any family.
+ * Waits of a message's handler. Each wait has an end, and ends early when the caller is killed:
+ * other messages of the host, of any family, may wait behind the handler.
  */
 #ifndef DRIVER_UNTIL_H
 #define DRIVER_UNTIL_H
@@ -9,8 +9,9 @@
 #include <linux/mutex.h>
 #include <linux/wait.h>
 
-#define MESH_OPEN_MS	5000	/* until members that are opened come up later */
-#define MESH_SETTLE_MS	10000	/* until what is being closed, or held, is refused */
+#define MESH_OPEN_MS	5000	/* wait for members to open; the others come up later */
+/* wait for a close or a lock; after it the handler refuses, or returns */
+#define MESH_SETTLE_MS	10000
 
 int mesh_wait_until(struct wait_queue_head *wq, struct mutex *lock, bool (*busy)(void *arg),
 		    void *arg, unsigned long until);

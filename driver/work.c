@@ -7,7 +7,7 @@
 #include "driver/work.h"
 
 struct workqueue_struct *mesh_wq, *mesh_kick_wq;
-static struct lockdep_map mesh_noio_map __maybe_unused;	/* where there is lockdep */
+static struct lockdep_map mesh_noio_map __maybe_unused;	/* unused without lockdep */
 
 unsigned int mesh_noio_begin(void)
 {
@@ -23,7 +23,10 @@ void mesh_noio_end(unsigned int noio)
 	memalloc_noio_restore(noio);
 }
 
-/* Lockdep sees no wait for I/O: reclaim may write to a volume, and that may wait for such work. */
+/*
+ * Teach lockdep what it cannot see: reclaim may write to a volume, and that write may wait for work
+ * between mesh_noio_begin() and mesh_noio_end().
+ */
 static void work_teach_noio(void)
 {
 	static struct lock_class_key key;
@@ -49,9 +52,9 @@ int mesh_work_init(void)
 	return -ENOMEM;
 }
 
-/* Volumes hold the module: what is queued yet are the last steps of some. */
+/* Volumes pin the module: only the last steps of volumes that have gone can be queued. */
 void mesh_work_exit(void)
 {
-	destroy_workqueue(mesh_kick_wq);	/* it queues to the other */
+	destroy_workqueue(mesh_kick_wq);	/* its works queue to mesh_wq */
 	destroy_workqueue(mesh_wq);
 }

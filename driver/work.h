@@ -6,12 +6,12 @@
 struct workqueue_struct;
 
 /*
- * For what is freed in the background, and for what ends I/O, which memory may
- * wait for; both are flushed at module exit.
+ * mesh_wq: background work, above all frees. mesh_kick_wq: work that ends I/O, for which memory
+ * reclaim may wait. Module exit flushes both.
  */
 extern struct workqueue_struct *mesh_wq, *mesh_kick_wq;
 
-/* Around work that I/O may wait for: it waits for no I/O to get memory. Does not nest. */
+/* Bracket work that I/O may wait for: in between, allocations wait for no I/O. Does not nest. */
 unsigned int mesh_noio_begin(void);
 void mesh_noio_end(unsigned int noio);
 

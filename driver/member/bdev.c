@@ -76,6 +76,7 @@ struct mesh_bdev {
 	char			next[MESH_PATH_MAX];	/* path to be opened; under path_lock */
 	struct bdev_opening	*opening;	/* the open in progress; under bdev_openings */
 	struct bdev_opening	*opened;	/* the finished open, for look_work; likewise */
+	bool			closing;	/* no open begins any more; likewise */
 	bool			first;		/* no open has finished yet; private to look_work */
 	struct llist_head	queue;		/* bios to be sent, newest first */
 	struct work_struct	work;		/* sends the bios of @queue */
@@ -93,7 +94,7 @@ static struct bio_set mesh_bios;
 /* Opens devices. An open may take any time, and delays no other open. */
 static struct workqueue_struct *bdev_open_wq;
 
-/* Guards the links between members and opens of their devices: @mb, @opening, @opened. */
+/* Guards the links between members and opens of their devices: @mb, @opening, @opened, @closing. */
 static DEFINE_MUTEX(bdev_openings);
 
 /* The holder of all our exclusive opens, see mesh_member_bdev_taken(). */
@@ -280,9 +281,13 @@ static int bdev_identity(struct block_device *bdev, const uuid_t *drive, const c
 
 	if (uuid_is_null(drive))
 		return 0;
-	page = bytes < 2 * MESHBLK_LABEL_AREA ? NULL : alloc_page(GFP_KERNEL);
+	if (bytes < 2 * MESHBLK_LABEL_AREA) {
+		*why = "the device is smaller than the labels of a drive: it is another one";
+		return -ESTALE;
+	}
+	page = alloc_page(GFP_KERNEL);
 	if (!page)
-		return bytes < 2 * MESHBLK_LABEL_AREA ? -ESTALE : -ENOMEM;
+		return -ENOMEM;
 	err = bdev_label(bdev, 0, page, drive);
 	last = bdev_label(bdev, bytes - MESHBLK_LABEL_AREA, page, drive);
 	/*
@@ -385,6 +390,7 @@ static int bdev_begin(struct mesh_bdev *mb, const char *path)
 {
 	const struct mesh_member_conf *conf = &mb->member->conf;
 	struct bdev_opening *o = kzalloc(sizeof(*o), GFP_KERNEL);
+	bool closing;
 
 	if (!o)
 		return -ENOMEM;
@@ -397,9 +403,14 @@ static int bdev_begin(struct mesh_bdev *mb, const char *path)
 	o->rw = conf->rw;
 	o->start = conf->start;
 	mutex_lock(&bdev_openings);
-	mb->opening = o;
+	closing = mb->closing;
+	if (!closing)
+		mb->opening = o;
 	mutex_unlock(&bdev_openings);
-	queue_work(bdev_open_wq, &o->work);
+	if (closing)
+		bdev_opening_free(o);
+	else
+		queue_work(bdev_open_wq, &o->work);
 	return 0;
 }
 
@@ -553,17 +564,16 @@ static void bdev_close(struct mesh_member *m)
 	struct mesh_bdev *mb = m->priv;
 	struct mesh_bdev_dev *dev;
 
-	/* a device that is being opened is closed after its open, whenever that ends */
+	/*
+	 * a device that is being opened is closed after its open, whenever that ends; look_work, which
+	 * may be running, begins no other, so nothing queues look_work again
+	 */
 	mutex_lock(&bdev_openings);
+	mb->closing = true;
 	if (mb->opening)
 		mb->opening->mb = NULL;
 	mutex_unlock(&bdev_openings);
 	cancel_delayed_work_sync(&mb->look_work);
-	/* look_work may have begun another open */
-	mutex_lock(&bdev_openings);
-	if (mb->opening)
-		mb->opening->mb = NULL;
-	mutex_unlock(&bdev_openings);
 	bdev_opening_free(mb->opened);
 	destroy_workqueue(mb->wq);
 	while ((dev = mb->dev)) {

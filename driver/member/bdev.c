@@ -565,8 +565,8 @@ static void bdev_close(struct mesh_member *m)
 	struct mesh_bdev_dev *dev;
 
 	/*
-	 * a device that is being opened is closed after its open, whenever that ends; look_work, which
-	 * may be running, begins no other, so nothing queues look_work again
+	 * a device that is being opened is closed after its open, whenever that ends; look_work,
+	 * which may be running, begins no other open, so nothing queues look_work again
 	 */
 	mutex_lock(&bdev_openings);
 	mb->closing = true;

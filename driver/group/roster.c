@@ -190,12 +190,13 @@ u64 mesh_roster_write(struct mesh_group *g, u64 members, u64 *broken)
 	for (i = 0; i < g->width; i++) {
 		struct mesh_group_slot *slot = &g->slots[i];
 		struct mesh_member *m = mesh_evict_roster(g, i);
+		const u8 *named = g->ms.pend.uuid[i];
 
 		/*
-		 * the runner may have ended an eviction since its roster was proposed: the member in
-		 * place must not get a roster that names the successor
+		 * the runner may have ended an eviction since its roster was proposed: the member
+		 * in place must not get a roster that names the successor
 		 */
-		if (!(members >> i & 1) || memcmp(g->ms.pend.uuid[i], &m->conf.uuid, PROT_UUID_LEN) ||
+		if (!(members >> i & 1) || memcmp(named, &m->conf.uuid, PROT_UUID_LEN) ||
 		    roster_ready(slot))
 			continue;
 		prot_roster_seal(slot->roster->block, &g->ms.pend, &g->cfg.owner, i);

@@ -34,11 +34,11 @@ enum rdda_target_event {
 enum rdda_extent_event {
 	RDDA_EEV_OPEN,		/* OPEN is being sent */
 	RDDA_EEV_OPENED,
-	RDDA_EEV_LATER,		/* the target answered: try again */
+	RDDA_EEV_LATER,		/* the target answered: try again; or no memory for its grant */
 	RDDA_EEV_REFUSED,
 	RDDA_EEV_GONE,		/* the drive is away */
-	RDDA_EEV_LOST,		/* the session ended */
-	RDDA_EEV_RENEW,		/* drive back, or a new epoch: OPEN from the start */
+	RDDA_EEV_LOST,		/* the session ended, I/O is stuck, or the extent was released */
+	RDDA_EEV_RENEW,		/* OPEN again: drive back, new epoch or attach number, or retry */
 	RDDA_EEV_NR,
 };
 

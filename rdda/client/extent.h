@@ -55,10 +55,10 @@ struct rdda_extent {
 	struct {
 		const struct rdda_extent_ops *ops;
 		void	*priv;
-		enum rdda_extent_state reported;	/* last state reported; work item only */
+		enum rdda_extent_state reported;	/* last state reported; used while @busy */
 	} user;
 
-	/* not NULL while I/O may be sent; written by the work item */
+	/* not NULL while I/O may be sent */
 	struct rdda_grant __rcu *grant;
 	struct rdda_extent_info info;
 	int	io_err;	/* errno of I/O while there is no grant; read in any context */
@@ -93,7 +93,10 @@ struct rdda_extent {
 		bool	in_flight;	/* the extent is not freed meanwhile */
 	} open;
 
-	/* commands and I/O left by a grant that was taken away; used by the work item only */
+	/*
+	 * commands and I/O left by a grant that was taken away; used by the work item, and by
+	 * rdda_extent_release() and rdda_extent_close(), which keep the work item from the extent
+	 */
 	struct {
 		bool	active;		/* some commands have not ended: no OPEN is sent */
 		bool	ending;		/* nor has some I/O: the user is notified after it */

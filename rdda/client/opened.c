@@ -11,7 +11,7 @@
 #include "rdda/client/target.h"
 #include "rdda/wire.h"
 
-#define OPENED_DEAD_MOST	(3600U * 1000)	/* longest dead_ms accepted, the target's limit */
+#define OPENED_DEAD_MOST	(3600U * 1000)	/* a longer dead_ms counts as this: TGT_MS_MOST */
 
 /* Check the target's description of an extent before use. Return: 0 or -EPROTO. */
 int rdda_opened_check(const struct rdda_extent *e, const struct rdda_opened *m)

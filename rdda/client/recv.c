@@ -104,7 +104,10 @@ static void recv_event(struct ib_cq *cq, void *context)
 		irq_poll_sched(&ch->walk.irq);
 }
 
-/* Set up the walks of a new channel, polled by the core or not: walk.own says which. */
+/*
+ * Set up the walks of a new channel. If polled queues are wanted, this file polls the channel's CQ
+ * (walk.own is true); else the core does.
+ */
 void rdda_recv_init(struct rdda_chan *ch)
 {
 	spin_lock_init(&ch->walk.lock);

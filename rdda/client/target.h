@@ -32,7 +32,7 @@ struct rdda_target {
 
 	/*
 	 * the only place where states change; @lock guards the fields that others read: @state,
-	 * @err, @reason, @session, @extents, @stop, @counts
+	 * @err, @reason, @session, @extents, @counts
 	 */
 	struct delayed_work work;
 	struct completion stopped;
@@ -55,13 +55,13 @@ struct rdda_target {
 	 */
 	struct rdda_pages pages;
 
-	spinlock_t lock;		/* guards all fields below, and the extents */
+	spinlock_t lock;		/* guards all fields below but @stop, and the extents */
 	enum rdda_target_state state;
 	int	err;
 	char	reason[64];
 	struct rdda_session *session;
 	struct list_head extents;	/* by drive UUID, unknown drives last */
-	bool	stop;
+	bool	stop;			/* set once, by rdda_target_destroy() */
 	uuid_t	uuid;
 	u64	reconnects;
 	struct rdda_counts counts;	/* sums of ended sessions */

@@ -31,9 +31,9 @@
 struct page;
 
 /**
- * struct rdda_pages - zeroed pages that are kept from one session to the next
+ * struct rdda_pages - pages that are kept from one session to the next
  * @lock: of @list
- * @list: the pages, linked by page.lru
+ * @list: the pages, linked by page.lru, with old contents: rdda_page_get() zeroes a page
  * @no_wait: do not wait for memory that is short: ending sessions will give their pages back
  */
 struct rdda_pages {

@@ -71,8 +71,9 @@ struct tgt_channel {
 
 	/* channel.c */
 	struct {
-		struct rdda_proof	proof;	/* of channel 0, with QPNs and GIDs */
-		struct rdda_key		key;	/* named by channel 0's login; for all */
+		/* of channel 0, with QPNs and GIDs; other channels: a copy with their qpn[1] */
+		struct rdda_proof	proof;
+		struct rdda_key		key;	/* named by the login; in channel 0, for all */
 		u8			reads;	/* READs that the client may have in flight */
 		u32			features;	/* RDDA_FEAT_* that both sides know */
 		/* for the proof; after a refusal, for the disconnect */
@@ -106,7 +107,7 @@ struct tgt_channel {
 
 	/* decides if results wait for others: gather.c; several CPUs write these fields */
 	struct {
-		atomic_t		ended;	/* commands, ever */
+		atomic_t		ended;	/* commands, ever; push.c */
 		/* commands in a row that found their CPU busy */
 		u32			busy;
 		u32			mute;	/* results that do not wait */
@@ -122,18 +123,19 @@ struct tgt_channel {
 	struct {
 		spinlock_t		lock;	/* this group and @sq */
 		unsigned int		nr_ctl;	/* number of answers in @ctl */
-		struct list_head	pend;	/* ended commands, oldest first */
+		/* ended commands, oldest first; pushed reads in the order of their bounce pages */
+		struct list_head	pend;
 		u32			collected;	/* commands put into @pend, ever */
 		struct list_head	ctl;	/* control messages */
 		struct rdda_bufs	msg;	/* of sends in flight, a ring */
 		unsigned int		head;	/* buffers taken, ever */
-		unsigned int		tail;	/* buffers given back, ever */
+		unsigned int		tail;	/* buffers given back, ever; sq.c */
 		/* an event comes with the next send completion, or a turn will poll the CQ; sq.c */
 		bool			armed;
 		struct ib_wc		wc[4];	/* send completions being handled; sq.c */
 	} tx;
 
-	struct rdda_sq		sq;	/* push.c; under tx.lock */
+	struct rdda_sq		sq;	/* push.c, sq.c; under tx.lock */
 	u64			count[TGT_COUNTS];	/* by enum tgt_count */
 
 	/*

@@ -32,7 +32,7 @@ const char *tgt_state_name(enum tgt_state state);
 /* The facts from which an OPEN is decided. */
 struct tgt_open_facts {
 	bool	found;		/* this target has such an extent */
-	bool	drive_gone;	/* the extent's drive was unplugged */
+	bool	drive_gone;	/* the extent's drive was unplugged, or is being unexported */
 	bool	ready;		/* the extent is zeroed */
 	bool	rw;		/* requested */
 	bool	preempt;	/* requested */
@@ -48,13 +48,13 @@ struct tgt_open_facts {
 	 */
 	bool	old_self;
 	/*
-	 * the extent has a closing opening, or one in an ending session of another host; or
-	 * commands may still run where an opening was revoked
+	 * the requesting session is closing the extent; or another host has a closing opening of
+	 * it, or one in an ending session; or commands may still run where an opening was revoked
 	 */
 	bool	others_dying;
 	bool	claimed;	/* another host preempts or renews the extent */
-	bool	other_rw;	/* a living session has the extent open for writing */
-	bool	other_ro;	/* living sessions have the extent open for reading */
+	bool	other_rw;	/* another living session has the extent open for writing */
+	bool	other_ro;	/* other living sessions have the extent open for reading */
 	bool	self_other;	/* the requesting session has the extent open with another access */
 	/* meshd was requested to note a grant of the extent and has not answered yet */
 	bool	pending;

@@ -5,7 +5,7 @@
  *   the layout names another extent --> the slot is out, nothing in flight --> member: the extent
  *                                                                                      |
  *   in sync <--roster-- joining <--catch-up, or full copy-- the target notes <-- roster with the
- *                                                           the attachment       extent's UUID
+ *                                                           this attachment      extent's UUID
  *
  * The layout in use names the wanted member of each slot, so nothing has to be remembered across a
  * crash: if the roster names another UUID than the layout, the slot is replaced.

@@ -665,8 +665,9 @@ void prot_group_hour(struct prot_group *g);
 /*
  * Go through all copies once, from byte @how->from of each on. Sectors unreadable on a member are
  * always rewritten from the others, also in a group with members out, unless copies differ and
- * the right one is unknown, or @how->source cannot read them. Readable sectors with unequal content are counted and named by member
- * and place (prot_group.diffs), and are changed only with @how->repair:
+ * the right one is unknown, or @how->source cannot read them. Readable sectors with unequal content
+ * are counted and named by member and place (prot_group.diffs), and are changed only with
+ * @how->repair:
  *
  *   mirror   to what @how->source has; where it is out, or cannot read it, nothing is changed.
  *            Without a source: to what more copies have than have anything else; where there

@@ -180,9 +180,9 @@ void rdda_extent_set_epoch(struct rdda_extent *e, u64 epoch);
  *
  * One call at a time. I/O goes on meanwhile. Sleeps until the answer, 30 s at most.
  *
- * Return: 0; -EINVAL; -ESTALE: a higher number is noted, or the same of another host, and the
- * extent is REFUSED, so that I/O waits as for an old epoch; -ENOLINK: not UP, or the target could
- * not note the number, though it may do so later.
+ * Return: 0; -EINVAL; -ESTALE: an earlier call had a higher number; or a higher number is noted, or
+ * the same of another host, and the extent is REFUSED, so that I/O waits as for an old epoch;
+ * -ENOLINK: not UP, or the target could not note the number, though it may do so later.
  */
 int rdda_extent_attach(struct rdda_extent *e, u64 number);
 

@@ -127,7 +127,10 @@ static void walk_sgs_free(void *sgs, void *cache)
 	kmem_cache_free(cache, sgs);
 }
 
-/* Make a pool of such scatterlists. @nr: kept in reserve. Return: 0 or -ENOMEM. Sleeps. */
+/*
+ * Make a pool of the cache's scatterlists. @cache: of mesh_walk_sgs_cache(). @nr: kept in reserve.
+ * Return: 0 or -ENOMEM. Sleeps.
+ */
 int mesh_walk_sgs_reserve(mempool_t *pool, unsigned int nr, struct kmem_cache *cache)
 {
 	return mempool_init(pool, nr, walk_sgs_alloc, walk_sgs_free, cache);

@@ -38,7 +38,7 @@ bool mesh_evict_follow(struct mesh_group *g, struct mesh_gio *gio, struct mesh_g
 
 /*
  * End the eviction. With the engine owned. Called before a roster with the successor was begun,
- * after such a roster was committed, or when the group stops.
+ * after such a roster was committed, or when the group stops or is given up.
  */
 void mesh_evict_over(struct mesh_evict *ev, const char *why)
 {

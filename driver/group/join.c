@@ -33,7 +33,8 @@ static void join_again(struct delayed_work *work, struct mesh_group *g)
 }
 
 /*
- * Return: the slot's member in the layout in use, with a reference; NULL: the slot has that member.
+ * Return: the slot's member in the layout in use, with a reference; NULL: the slot has that member,
+ * or no layout in use has the group.
  */
 static struct mesh_member *join_wanted(struct mesh_group *g, u32 i)
 {

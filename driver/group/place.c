@@ -9,7 +9,10 @@
 
 #define PLACE_AGAIN	(HZ / 2)	/* a later try of work not possible now */
 
-/* Put the slot's earlier member, once reads around the engine are not in flight there any more. */
+/*
+ * Put the slot's earlier member, once all its I/O has ended or was abandoned: reads around the
+ * engine may still be in flight there. Until then the start work comes again.
+ */
 void mesh_group_forget(struct mesh_group *g, u32 i)
 {
 	struct mesh_group_slot *slot = &g->slots[i];

@@ -15,8 +15,8 @@
  * device's sectors, so a request must not end before its bios. A copy of each payload would free
  * the pages and not the sectors: the late bio could overwrite newer data. So each I/O ends when the
  * device ends it; the lower driver decides how long that takes (docs/sysfs.md). A group may leave
- * I/O that does not use a request's pages to the member, which does not serve until that I/O has
- * ended (abandoned.h).
+ * I/O to the member, which does not serve until that I/O has ended (abandoned.h). Left I/O that
+ * uses a request's pages still holds the request (group/leave.c).
  *
  * An open, and the read of the label, may take any time as well: a separate work does both, and
  * outlives a member that goes meanwhile.
@@ -77,7 +77,8 @@ struct mesh_bdev {
 	struct bdev_opening	*opening;	/* the open in progress; under bdev_openings */
 	struct bdev_opening	*opened;	/* the finished open, for look_work; likewise */
 	bool			closing;	/* no open begins any more; likewise */
-	bool			first;		/* no open has finished yet; private to look_work */
+	/* the first open goes on, or is repeated; private to look_work */
+	bool			first;
 	struct llist_head	queue;		/* bios to be sent, newest first */
 	struct work_struct	work;		/* sends the bios of @queue */
 	/*

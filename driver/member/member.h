@@ -196,12 +196,13 @@ struct mesh_member {
 	struct mutex		attach_lock;	/* serialises attach numbers; @lock is inside */
 	/* serialises state changes; guards @state, @info, and what follows up to @links */
 	struct mutex		lock;
-	bool			there;	/* the kind says UP: a REFUSED member is unfit */
+	/* the kind says UP; a member that is REFUSED then cannot serve one of its layouts */
+	bool			there;
 	/* REFUSED, and opened again without an answer yet */
 	bool			retrying;
 	/* layouts that have given the member back for a while */
 	unsigned int		suspended;
-	struct list_head	links;		/* layouts to notify */
+	struct list_head	links;		/* layouts, groups, evictions to notify */
 	refcount_t		refs;		/* layouts, groups, a queued kick, abandoned I/O */
 	struct list_head	node;		/* in the registry, under mesh_members_lock */
 	bool			opening;	/* ops->open is at work; under mesh_members_lock */
@@ -222,7 +223,7 @@ struct mesh_member {
 };
 
 /**
- * struct mesh_member_link - a layout's interest in a member
+ * struct mesh_member_link - interest of a layout, group or eviction in a member
  * @node: in member->links, under its lock
  * @changed: the state changed; called with the member's lock held, may sleep,
  *	must not take a lock under which members are opened or put

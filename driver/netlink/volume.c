@@ -40,7 +40,10 @@ static int mesh_nl_conf(struct genl_info *info, struct mesh_volume_conf *conf)
 	return 0;
 }
 
-/* The seed of records is the HMAC of the volume's UUID, with the salt, a secret, as the key. */
+/*
+ * The seed of records is the first 8 bytes, little endian, of the HMAC of the volume's UUID. The
+ * key is the salt, a secret. @salt: set to the seed.
+ */
 static int mesh_nl_salt(struct genl_info *info, const uuid_t *volume, u64 *salt)
 {
 	char name[sizeof(MESHBLK_SALT_NAME) + UUID_STRING_LEN];

@@ -70,6 +70,17 @@ static void put_extents(struct nl_msg *msg, const struct meshtgt_drive *d)
  */
 #define WAIT_STEPS	6	/* of 5 s */
 
+/* True: send the message again. @step: 0 at first. @err: becomes -EBUSY when that was the last time. */
+static bool again(int *err, int *step)
+{
+	if (*err != -EINPROGRESS)
+		return false;
+	if (++*step < WAIT_STEPS)
+		return true;
+	*err = -EBUSY;
+	return false;
+}
+
 static int send_drive_add(struct mesh *m, const struct meshtgt_drive *d, bool check)
 {
 	struct nl_msg *msg;
@@ -90,10 +101,10 @@ static int drive_add(struct mesh *m, const struct meshtgt_drive *d, bool check)
 {
 	int err, step = 0;
 
-	do {
+	do
 		err = send_drive_add(m, d, check);
-	} while (err == -EINPROGRESS && ++step < WAIT_STEPS);
-	return err == -EINPROGRESS ? -EBUSY : err;
+	while (again(&err, &step));
+	return err;
 }
 
 int meshtgt_drive_add(struct mesh *m, const struct meshtgt_drive *d)
@@ -126,13 +137,13 @@ static int drive_del(struct mesh *m, const struct muuid *uuid, bool force, bool 
 {
 	int err, step = 0;
 
-	do {
+	do
 		err = send_drive_del(m, uuid, force, gone);
-	} while (err == -EINPROGRESS && ++step < WAIT_STEPS);
+	while (again(&err, &step));
 	/* closed between two messages */
 	if (step && err == -ENOENT)
 		return 0;
-	return err == -EINPROGRESS ? -EBUSY : err;
+	return err;
 }
 
 int meshtgt_drive_del(struct mesh *m, const struct muuid *uuid, bool force)
@@ -162,10 +173,10 @@ int meshtgt_extents_set(struct mesh *m, const struct meshtgt_drive *d)
 {
 	int err, step = 0;
 
-	do {
+	do
 		err = send_extents_set(m, d);
-	} while (err == -EINPROGRESS && ++step < WAIT_STEPS);
-	return err == -EINPROGRESS ? -EBUSY : err;
+	while (again(&err, &step));
+	return err;
 }
 
 static int parse_extents(struct nlmsghdr *h, struct meshtgt_drive *d)

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "userspace/meshd/alone_key.c"
 #include "userspace/meshd/durable.c"
 #include "userspace/meshd/identity.c"
 #include "suite.h"
@@ -107,8 +108,11 @@ static void put(const char *name, const char *text)
 /* meshd starts with what is in the folder. */
 static int start(bool insecure)
 {
+	static char sock[300];
 	int err;
 
+	snprintf(sock, sizeof(sock), "%s/meshd.sock", folder);
+	D.socket = sock;
 	key = old_key = (struct key) { 0 };
 	memset(&D.host, 0, sizeof(D.host));
 	memset(&D.cluster, 0, sizeof(D.cluster));
@@ -143,6 +147,42 @@ static void test_none(void)
 	CU_ASSERT_PTR_NOT_NULL(strstr(key_warning(), "INSECURE"));
 }
 
+static bool private(const char *name)
+{
+	char path[256];
+	struct stat st;
+
+	snprintf(path, sizeof(path), "%s/%s", folder, name);
+	return !stat(path, &st) && !(st.st_mode & 077);
+}
+
+/* Its sessions end with that key, so a meshd that begins again has the same one. */
+static void test_alone_kept(void)
+{
+	static const char *const other[] = { "rm %s/alone.key", "chmod 640 %s/alone.key", "ln %1$s/alone.key %1$s/two",
+		"cd %s; mv alone.key k; ln -s k alone.key", "echo x >>%s/alone.key", ": >%s/alone.key",
+		"cd %s; rm alone.key; mkfifo alone.key" };
+	char run[600];
+
+	CU_ASSERT_EQUAL(clean(), 0);
+	for (size_t i = 0; i < ARRAY_SIZE(other); i++) {
+		CU_ASSERT_EQUAL(start(false), 0);
+		CU_ASSERT(alone_now());
+		CU_ASSERT_EQUAL(start(false), 0);
+		CU_ASSERT_FALSE(alone_now());
+		CU_ASSERT(private("alone.key"));
+		snprintf(run, sizeof(run), other[i], folder);
+		CU_ASSERT_EQUAL(system(run), 0);
+	}
+	/* No file can be made there: it works, with a key that ends with meshd. */
+	snprintf(run, sizeof(run), "rm %1$s/alone.key; mkdir %1$s/alone.key", folder);
+	CU_ASSERT_EQUAL(system(run), 0);
+	for (int i = 0; i < 2; i++) {
+		CU_ASSERT_EQUAL(start(false), 0);
+		CU_ASSERT(alone_now());
+	}
+}
+
 /* With a key it accepts no host without, whatever the configuration says. */
 static void test_keys(void)
 {
@@ -163,15 +203,6 @@ static void test_keys(void)
 	CU_ASSERT_EQUAL(key_clear(), 0);
 	CU_ASSERT_EQUAL(start(false), 0);
 	CU_ASSERT(alone_now());
-}
-
-static bool private(const char *name)
-{
-	char path[256];
-	struct stat st;
-
-	snprintf(path, sizeof(path), "%s/%s", folder, name);
-	return !stat(path, &st) && !(st.st_mode & 077);
 }
 
 /* What cannot be read is not "no key", and not another host. */
@@ -306,6 +337,7 @@ int main(void)
 {
 	static const struct suite_test tests[] = {
 		{ "no key", test_none },
+		{ "the key of a host alone", test_alone_kept },
 		{ "keys", test_keys },
 		{ "damaged", test_damaged },
 		{ "changed at once", test_at_once },

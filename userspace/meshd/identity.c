@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
+#include <libgen.h>
 #include <linux/xxhash.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "userspace/meshd/alone_key.h"
 #include "userspace/meshd/guard.h"
 #include "userspace/meshd/identity.h"
 #include "userspace/meshd/link.h"
@@ -25,7 +27,7 @@ struct key {
 };
 
 static struct key key, old_key;
-static struct key alone;		/* made at the start, in memory only */
+static struct key alone;		/* of a host without one: alone_key.h */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;	/* of both keys */
 /* Held by what changes them, over their files and the links as well; taken before the one above. */
 static pthread_mutex_t changing = PTHREAD_MUTEX_INITIALIZER;
@@ -151,14 +153,17 @@ static void push_links(void)
 static int load_keys(void)
 {
 	int err = load_key("key", &key);
+	char folder[256];
 
 	if (!err)
 		err = load_key("key.old", &old_key);
 	if (err)
 		return err;
 	alone = (struct key) { .id = ALONE_ID, .len = KEY_BYTES };
-	if (getrandom(alone.bytes, alone.len, 0) != (ssize_t)alone.len)
-		return -EIO;
+	snprintf(folder, sizeof(folder), "%s", D.socket);
+	err = alone_key(dirname(folder), alone.bytes, alone.len);
+	if (err)
+		return err;
 	D.cluster = key.cluster;
 	push_links();
 	if (key_warning())

@@ -7,7 +7,7 @@
  *
  *   key set                 both count for login and for the links of meshd
  *   none                    this host alone: its kernels share a random key that
- *                           is never shown, and no link is served or made
+ *                           is never shown (alone_key.h); no link is served or made
  *   none, insecure = yes    any host: key id 0, which proves nothing
  */
 #ifndef MESHD_IDENTITY_H

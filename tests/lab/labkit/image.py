@@ -1,38 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The initramfs: static busybox, a few modules, guest/init."""
-import lzma
 import os
 import shutil
 import stat
-import subprocess
 
+from . import kernel as kernels
 from .common import LAB, LabError
 
 MODULES = ("virtio_pci", "9p", "9pnet_virtio", "overlay")
-
-
-def _needed(kernel):
-    """Paths of MODULES and what they depend on, in the order to load them."""
-    paths = []
-    root = kernel.modules.rsplit("/lib/modules/", 1)[0] or "/"
-    for m in MODULES:
-        r = subprocess.run(["modprobe", "-d", root, "-S", kernel.release,
-                            "--show-depends", m],
-                           capture_output=True, text=True, check=False)
-        if r.returncode:
-            raise LabError(f"modprobe --show-depends {m}: {r.stderr.strip()}")
-        for line in r.stdout.splitlines():
-            kind, _, path = line.partition(" ")
-            path = path.strip().split(" ")[0]
-            if kind == "insmod" and path not in paths:
-                paths.append(path)
-    return paths
-
-
-def _read_module(path):
-    with open(path, "rb") as f:
-        data = f.read()
-    return lzma.decompress(data) if path.endswith(".xz") else data
 
 
 class _Cpio:
@@ -65,9 +40,9 @@ def initramfs(kernel, path):
         with open(os.path.join(LAB, "guest/init"), "rb") as f:
             cpio.add("init", stat.S_IFREG | 0o755, f.read())
         names = []
-        for m in _needed(kernel):
+        for m in kernels.needed(kernel, MODULES):
             name = os.path.basename(m).removesuffix(".xz")
-            cpio.add("lib/" + name, stat.S_IFREG | 0o644, _read_module(m))
+            cpio.add("lib/" + name, stat.S_IFREG | 0o644, kernels.read_module(m))
             names.append(name)
         cpio.add("modules.list", stat.S_IFREG | 0o644, ("\n".join(names) + "\n").encode())
         cpio.add("TRAILER!!!", 0)

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Who has a volume: access/V and its readers.
+ *
+ *                 attach (counter + 1)
+ *     none -----------------------------> rw, holder H, number N
+ *      ^ ^                                   |    |
+ *      | +--- release: holder and number ----+    | attach --preempt, or H is dead and
+ *      |      agree; rosters are noted            | nothing is open: the next holder,
+ *      +--- held: a target refused to let go      v counter + 1
+ *                                            rw, holder G, number N + 1
+ *
+ * Readers are keys beside it, on their hosts' leases: a writer attaches when there are none,
+ * or fences them. The number never falls. A kernel that serves a volume that access gives to
+ * nobody, or to a host that is dead, takes it back (retake).
+ *
+ * Each function decides one transaction: the objects that it compares, by their revisions as
+ * they were read, and those that it writes.
+ */
+#ifndef PLAN_ACCESS_H
+#define PLAN_ACCESS_H
+
+#include "userspace/plan/objects.h"
+
+/* A transaction, but for its values. */
+struct plan_txn {
+	u32	compare;	/* enum plan_object */
+	u32	put;
+	u32	erase;
+};
+
+/* What was read, and found at targets, before an attach. */
+struct plan_attach {
+	const struct plan_volume *volume;
+	const struct plan_access *access;
+	struct muuid host;	/* the one that attaches */
+	bool	stopped;	/* setback.h: this host decides nothing */
+	bool	preempt;
+	bool	holder_alive;	/* alive/HOLDER is there */
+	u32	readers;	/* keys reader/V/ of other hosts */
+	bool	open;		/* PROBE: a member is open for another host */
+	bool	unknown;	/* ... or a target does not know yet */
+};
+
+/**
+ * plan_attach_rw() - attach for writing
+ * @next: becomes access/V
+ *
+ * Without @preempt nothing that lives is fenced: refused are a holder whose lease lives, members
+ * that are open at targets, readers, and targets that started less than 3 x dead_ms ago.
+ */
+enum plan_verdict plan_attach_rw(const struct plan_attach *a, struct plan_access *next,
+				 struct plan_txn *t);
+
+/* Attach for reading: @number becomes what the reader's OPENs have. */
+enum plan_verdict plan_attach_ro(const struct plan_attach *a, u64 *number, struct plan_txn *t);
+
+/**
+ * plan_release() - end an attachment, after the kernel ended it
+ * @number: of that attachment, with or without restart
+ *
+ * The transaction writes the kernel's last rosters, too. Return: PLAN_GO, or PLAN_NOT_HOLDER:
+ * another attachment has followed, so there is nothing to release.
+ */
+enum plan_verdict plan_release(const struct plan_access *access, const struct muuid *host,
+			       u64 number, struct plan_access *next, struct plan_txn *t);
+
+/* The same after a target answered HELD: nothing was written under this number, which stays. */
+enum plan_verdict plan_held(const struct plan_access *access, const struct muuid *host,
+			    u64 number, struct plan_access *next, struct plan_txn *t);
+
+/* What a kernel serves without being named by access/V. */
+struct plan_retake {
+	const struct plan_volume *volume;
+	const struct plan_access *access;
+	struct muuid host;
+	u64	served;		/* number of the running attachment */
+	bool	stopped;
+	bool	holder_alive;	/* of the holder that access names, if it is another host */
+	bool	open;		/* ... and members are open for it */
+};
+
+/**
+ * plan_retake() - take the volume again under the live disk
+ * @above: becomes the number that OPENs name as served so far: a label above it that is not
+ *	this host's refuses them, and the refusal fences for good
+ *
+ * Return: PLAN_GO; PLAN_DONE: access names this attachment; PLAN_HELD, PLAN_OPEN: the host that
+ * is named lives; PLAN_STOPPED: the kernel's number is above the store's.
+ */
+enum plan_verdict plan_retake(const struct plan_retake *r, struct plan_access *next, u64 *above,
+			      struct plan_txn *t);
+
+/* Note rosters of a kernel's attachment @number in roster/V. */
+enum plan_verdict plan_note(const struct plan_volume *volume, const struct plan_access *access,
+			    const struct muuid *host, u64 number, bool stopped, struct plan_txn *t);
+
+#endif

@@ -129,9 +129,11 @@ struct plan_roster {
 };
 
 struct plan_rosters {
+	u64	number;		/* attachment whose kernel reported all of this */
+	u64	version;	/* of the layout that this kernel has */
 	u32	groups;
 	const struct plan_roster *roster;
-	/* place for which a change is decided and whose former member may not join; see change.h */
+	/* Places at which that kernel lets nothing join, since a change is being decided: change.h. */
 	u32	barred;
 	const u16 *bar;
 };

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <string.h>
+
+#include "userspace/plan/change.h"
+#include "userspace/plan/mutant.h"
+
+bool plan_layout_names(const struct plan_layout *l, const struct muuid *extent)
+{
+	for (u32 i = 0; i < l->places; i++) {
+		if (muuid_equal(&l->place[i].extent, extent) || muuid_equal(&l->place[i].leaving, extent))
+			return true;
+	}
+	return false;
+}
+
+/* What a kernel reported counts for the attachment that it is of. */
+static bool current(const struct plan_rosters *r, const struct plan_access *a)
+{
+	return r && mesh_number_access(r->number) == mesh_number_access(a->number);
+}
+
+static bool barred(const struct plan_rosters *r, u32 place)
+{
+	for (u32 i = 0; i < r->barred; i++) {
+		if (r->bar[i] == place)
+			return true;
+	}
+	return plan_mutant(PLAN_MUT_CHANGE_UNBARRED);
+}
+
+static bool roster_names(const struct plan_roster *r, const struct muuid *extent)
+{
+	for (u32 i = 0; i < r->members; i++) {
+		if ((r->in_sync >> i & 1) && muuid_equal(&r->extent[i], extent))
+			return true;
+	}
+	return false;
+}
+
+static bool in_sync(const struct plan_rosters *r, const struct muuid *extent)
+{
+	for (u32 i = 0; r && i < r->groups; i++) {
+		if (roster_names(&r->roster[i], extent))
+			return true;
+	}
+	return false;
+}
+
+static enum plan_verdict may_put(const struct plan_change *c, const struct plan_put *p)
+{
+	const struct plan_layout *l = &c->volume->layout;
+
+	if (!p->extent || !muuid_equal(&p->extent->volume, &c->volume->uuid))
+		return PLAN_MISSING;
+	if (p->extent->state != PLAN_READY &&
+	    !(p->extent->state == PLAN_WANTED && plan_mutant(PLAN_MUT_CHANGE_UNREADY)))
+		return PLAN_WAIT;
+	if (p->place >= l->places || muuid_null(&l->place[p->place].extent))
+		return PLAN_GO;
+	if (c->access->mode != PLAN_RW)
+		return PLAN_NOT_HOLDER;
+	if (!current(c->rosters, c->access) || !barred(c->rosters, p->place))
+		return PLAN_WAIT;
+	/* The kernel's last word came before it barred the place, or the member is whole. */
+	return in_sync(c->rosters, &l->place[p->place].extent) ? PLAN_WAIT : PLAN_GO;
+}
+
+enum plan_verdict plan_change(const struct plan_change *c, struct plan_txn *t)
+{
+	if (c->stopped)
+		return PLAN_STOPPED;
+	if (c->volume->state != PLAN_VOLUME_READY)
+		return PLAN_NOT_READY;
+	for (u32 i = 0; i < c->puts; i++) {
+		enum plan_verdict v = may_put(c, &c->put[i]);
+
+		if (v != PLAN_GO)
+			return v;
+	}
+	*t = (struct plan_txn) { .compare = PLAN_OBJ_LEADER | PLAN_OBJ_ROSTER,
+				 .put = PLAN_OBJ_VOLUME | PLAN_OBJ_DRIVES };
+	if (!plan_mutant(PLAN_MUT_CHANGE_VERSION))
+		t->compare |= PLAN_OBJ_VOLUME;
+	if (!plan_mutant(PLAN_MUT_CHANGE_ACCESS))
+		t->compare |= PLAN_OBJ_ACCESS;
+	if (!plan_mutant(PLAN_MUT_CHANGE_EXTENT))
+		t->compare |= PLAN_OBJ_DRIVES;
+	return PLAN_GO;
+}
+
+static bool had(const struct plan_layout *has, const struct muuid *extent)
+{
+	return has && plan_layout_names(has, extent);
+}
+
+bool plan_change_set(const struct plan_layout *l, const struct plan_layout *has,
+		     const bool *recorded)
+{
+	if (plan_mutant(PLAN_MUT_SET_EARLY))
+		return true;
+	for (u32 i = 0; i < l->places; i++) {
+		if (muuid_null(&l->place[i].extent) || recorded[i])
+			continue;
+		if (l->place[i].group == PLAN_NO_GROUP || !had(has, &l->place[i].extent))
+			return false;
+	}
+	for (u32 g = 0; g < l->groups; g++) {
+		u32 have = 0;
+
+		for (u32 i = 0; i < l->places; i++)
+			have += l->place[i].group == g && recorded[i];
+		if (have < l->group[g].members - l->group[g].data + 1U)
+			return false;
+	}
+	return true;
+}
+
+enum plan_verdict plan_freeable(const struct plan_extent *x, const struct plan_volume *volume,
+				const struct plan_access *access, const struct plan_rosters *rosters,
+				bool stopped, struct plan_txn *t)
+{
+	if (stopped)
+		return PLAN_STOPPED;
+	if (x->state == PLAN_FREEING)
+		return PLAN_DONE;
+	/* Of a volume that is being made its task frees, of one that is deleted plan_delete(). */
+	if (volume->state != PLAN_VOLUME_READY)
+		return PLAN_NOT_READY;
+	if (plan_layout_names(&volume->layout, &x->uuid))
+		return PLAN_READ;
+	if (in_sync(rosters, &x->uuid) && !plan_mutant(PLAN_MUT_FREE_ROSTER))
+		return PLAN_WAIT;
+	if (access->mode == PLAN_RW && !plan_mutant(PLAN_MUT_FREE_EARLY) &&
+	    (!current(rosters, access) || rosters->version != volume->layout.version))
+		return PLAN_WAIT;
+	*t = (struct plan_txn) { .compare = PLAN_OBJ_LEADER | PLAN_OBJ_VOLUME | PLAN_OBJ_ACCESS |
+				 PLAN_OBJ_ROSTER | PLAN_OBJ_DRIVES, .put = PLAN_OBJ_DRIVES };
+	if (plan_mutant(PLAN_MUT_FREE_TXN))
+		t->compare = 0;
+	return PLAN_GO;
+}
+
+enum plan_verdict plan_delete(const struct plan_volume *volume, const struct plan_access *access,
+			      u32 readers, bool preempt, bool stopped, struct plan_access *next,
+			      struct plan_txn *t)
+{
+	if (stopped)
+		return PLAN_STOPPED;
+	if (volume->state == PLAN_DELETING)
+		return PLAN_DONE;
+	if (access->mode == PLAN_RW && !preempt && !plan_mutant(PLAN_MUT_DELETE_HELD))
+		return PLAN_HELD;
+	if (readers && !preempt)
+		return PLAN_READ;
+	*next = *access;
+	next->mode = PLAN_NONE;
+	memset(&next->holder, 0, sizeof(next->holder));
+	*t = (struct plan_txn) { .compare = PLAN_OBJ_LEADER | PLAN_OBJ_VOLUME | PLAN_OBJ_ACCESS,
+				 .put = PLAN_OBJ_VOLUME | PLAN_OBJ_ACCESS | PLAN_OBJ_DRIVES };
+	if (preempt)
+		t->erase |= PLAN_OBJ_READERS;
+	else
+		t->compare |= PLAN_OBJ_READERS;
+	return PLAN_GO;
+}

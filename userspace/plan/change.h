@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A new version of a volume's layout, always rolled forward:
+ *
+ *     extents wanted -> ready          agents, extent.h
+ *     the holder's kernel bars the places that change, and says so in roster/V
+ *     plan_change()                    one transaction: version n + 1 is decided
+ *     records and labels follow        agents, extent.h
+ *     plan_change_set()                the holder's kernel gets it
+ *     plan_freeable()                  what no layout and no roster names is freed
+ *
+ * A barred place: nothing joins there until the kernel has the next version. Otherwise the member
+ * that is being replaced could catch up, be called in sync and then be dropped by the change.
+ */
+#ifndef PLAN_CHANGE_H
+#define PLAN_CHANGE_H
+
+#include "userspace/plan/access.h"
+
+/* One place that gets another extent. */
+struct plan_put {
+	u32	place;		/* of the layout, or the next one after its last */
+	const struct plan_extent *extent;	/* in drive/D, as it was read; NULL: no such extent */
+};
+
+struct plan_change {
+	const struct plan_volume *volume;
+	const struct plan_access *access;
+	const struct plan_rosters *rosters;	/* roster/V; NULL: there is none */
+	bool	stopped;
+	u32	puts;		/* 0: only name, spares, allow */
+	const struct plan_put *put;
+};
+
+/* True if @l names the extent at any place, also as one that leaves. */
+bool plan_layout_names(const struct plan_layout *l, const struct muuid *extent);
+
+/**
+ * plan_change() - decide a version
+ *
+ * A place that has an extent is changed only while the volume is attached, and after the holder's
+ * kernel barred it with that member out of sync. Return: PLAN_GO: the volume's version rises by
+ * one; PLAN_WAIT: extents are not ready, or the place is not barred yet; PLAN_NOT_HOLDER: nobody
+ * has it attached.
+ */
+enum plan_verdict plan_change(const struct plan_change *c, struct plan_txn *t);
+
+/**
+ * plan_change_set() - whether a kernel may get layout @l
+ * @has: the layout that the kernel has; NULL: none
+ * @recorded: for each place of @l, that the record of @l->version is durable there
+ *
+ * On every new extent, and on so many members of each group that any k of them include one; of a
+ * volume without redundancy on all. So recover finds the version that the kernel worked under.
+ */
+bool plan_change_set(const struct plan_layout *l, const struct plan_layout *has,
+		     const bool *recorded);
+
+/**
+ * plan_freeable() - whether an extent that is not freeing yet may be
+ * @rosters: NULL: there are none
+ *
+ * No layout and no noted roster names it, and the holder's kernel has reported, under its number,
+ * that it has the layout without it.
+ */
+enum plan_verdict plan_freeable(const struct plan_extent *x, const struct plan_volume *volume,
+				const struct plan_access *access, const struct plan_rosters *rosters,
+				bool stopped, struct plan_txn *t);
+
+/**
+ * plan_delete() - begin to delete a volume: all of its extents become freeing
+ * @preempt: also while it is attached; its holder is fenced as the agents remove the extents
+ */
+enum plan_verdict plan_delete(const struct plan_volume *volume, const struct plan_access *access,
+			      u32 readers, bool preempt, bool stopped, struct plan_access *next,
+			      struct plan_txn *t);
+
+#endif

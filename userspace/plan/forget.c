@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "userspace/plan/forget.h"
+#include "userspace/plan/mutant.h"
+
+enum plan_verdict plan_forget(const struct plan_volume *volume, const struct plan_access *access,
+			      u32 readers, bool stopped, struct plan_txn *t)
+{
+	if (stopped)
+		return PLAN_STOPPED;
+	if (volume->state != PLAN_VOLUME_READY)
+		return PLAN_NOT_READY;
+	if (access->mode == PLAN_RW && !plan_mutant(PLAN_MUT_FORGET_HELD))
+		return PLAN_HELD;
+	if (readers)
+		return PLAN_READ;
+	*t = (struct plan_txn) {
+		.compare = PLAN_OBJ_LEADER | PLAN_OBJ_VOLUME | PLAN_OBJ_ACCESS | PLAN_OBJ_DRIVES,
+		.put = PLAN_OBJ_VOLUME | PLAN_OBJ_DRIVES,
+	};
+	return PLAN_GO;
+}
+
+static bool newer(const struct plan_roster *a, const struct plan_roster *b)
+{
+	return a->attach != b->attach ? a->attach > b->attach : a->epoch > b->epoch;
+}
+
+bool plan_given_up(const struct plan_group_found *g)
+{
+	u32 in = g->found->in_sync;
+
+	if (__builtin_popcount(in & g->found_opened) < g->data)
+		return false;
+	if (plan_mutant(PLAN_MUT_FORGET_ANY))
+		return g->found_forgotten || g->noted_forgotten;
+	if (in & ~g->found_opened & ~g->found_forgotten)
+		return false;
+	if (!g->noted || !newer(g->noted, g->found) || plan_mutant(PLAN_MUT_FORGET_FOUND))
+		return true;
+	return !(g->noted->in_sync & ~g->noted_opened & ~g->noted_forgotten);
+}

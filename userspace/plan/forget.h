@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A drive that will not come back is forgotten by command: the one place where data is given up
+ * knowingly. Its extents leave layouts and records; should it return, it is never read as news.
+ * A group then attaches by what is left, where nothing but forgotten members is missing.
+ */
+#ifndef PLAN_FORGET_H
+#define PLAN_FORGET_H
+
+#include "userspace/plan/access.h"
+
+/**
+ * plan_forget() - for one volume that has an extent on the drive
+ *
+ * PLAN_HELD: it is attached; what its holder acknowledges meanwhile may be on that drive alone.
+ */
+enum plan_verdict plan_forget(const struct plan_volume *volume, const struct plan_access *access,
+			      u32 readers, bool stopped, struct plan_txn *t);
+
+/* What an attach knows of one group: bits are members of the roster beside them. */
+struct plan_group_found {
+	const struct plan_roster *found;	/* the highest one of the members that were opened */
+	u32	found_opened;		/* its members in sync that were */
+	u32	found_forgotten;	/* ... whose drives are forgotten */
+	const struct plan_roster *noted;	/* of roster/V; NULL: none */
+	u32	noted_opened, noted_forgotten;
+	u8	data;			/* k */
+};
+
+/**
+ * plan_given_up() - true if the group may attach by @found although others may have newer data
+ *
+ * At least k members in sync are opened, and every one that is missing, of the roster found and of
+ * the one noted, if that is newer, was forgotten. An older forget must not admit a stale copy.
+ */
+bool plan_given_up(const struct plan_group_found *g);
+
+#endif

@@ -165,7 +165,9 @@ def tree(kernel, extra=(), faults=False):
             shutil.copy(ko, dst)
             subprocess.run(["strip", "--strip-debug", dst], check=False)
         for ko in _unpacked(kernel):
-            os.link(ko, os.path.join(mdir, "updates", os.path.basename(ko)))
+            dst = os.path.join(mdir, "updates", os.path.basename(ko))
+            if not os.path.exists(dst):     # one of `extra` takes its place
+                os.link(ko, dst)
         for f in ("modules.order", "modules.builtin", "modules.builtin.modinfo"):
             shutil.copy(f"{kernel.modules}/{f}", mdir)
         if kernel.modules.startswith("/lib/modules/"):

@@ -74,3 +74,16 @@ $(BUILD)/unit/test_truth_replace: tests/unit/test_truth_replace.c $(TRUTH_SRC) $
 		tests/unit/replace_world.h tests/unit/replace_hosts.h
 	@mkdir -p $(@D)
 	$(CC) $(UNIT_CFLAGS) -O2 -ffunction-sections -Wl,--gc-sections -o $@ $(filter %.c,$^) -lcunit -lxxhash
+
+# Decisions of the cluster with rules that can be taken out, in a world of objects with revisions.
+PLAN_SRC := $(wildcard userspace/plan/*.c) tests/unit/task_world.c
+PLAN_OBJ := $(PLAN_SRC:%.c=$(BUILD)/unit/plan/%.o)
+UNIT_EXTRA_plan_task  := $(PLAN_OBJ)
+UNIT_CFLAGS_plan_task := -DPLAN_MUTANTS
+
+$(BUILD)/unit/plan/%.o: %.c $(PURE_HDR) $(wildcard userspace/plan/*.h tests/unit/task_world.h)
+	@mkdir -p $(@D)
+	$(CC) $(UNIT_CFLAGS) $(SANITIZE) -DPLAN_MUTANTS -c -o $@ $<
+
+$(BUILD)/unit/test_plan_task: $(PLAN_OBJ)
+$(BUILD)/unit/test_plan_task.o: tests/unit/task_world.h $(wildcard userspace/plan/*.h)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include "userspace/plan/again.h"
+#include "userspace/plan/change.h"
 #include "userspace/plan/mutant.h"
 
 static bool same_access(u64 a, u64 b)
@@ -73,9 +74,5 @@ enum plan_verdict plan_again(const struct plan_attached *r, const struct muuid *
 
 bool plan_again_joins(const struct plan_attached *r, u32 place)
 {
-	for (u32 i = 0; i < r->barred && !plan_mutant(PLAN_MUT_AGAIN_UNBARRED); i++) {
-		if (r->bar[i] == place)
-			return false;
-	}
-	return true;
+	return !plan_place_in(r->bar, r->barred, place) || plan_mutant(PLAN_MUT_AGAIN_UNBARRED);
 }

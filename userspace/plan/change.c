@@ -19,13 +19,13 @@ static bool current(const struct plan_rosters *r, const struct plan_access *a)
 	return r && mesh_number_access(r->number) == mesh_number_access(a->number);
 }
 
-static bool barred(const struct plan_rosters *r, u32 place)
+bool plan_place_in(const u16 *bar, u32 barred, u32 place)
 {
-	for (u32 i = 0; i < r->barred; i++) {
-		if (r->bar[i] == place)
+	for (u32 i = 0; i < barred; i++) {
+		if (bar[i] == place)
 			return true;
 	}
-	return plan_mutant(PLAN_MUT_CHANGE_UNBARRED);
+	return false;
 }
 
 static bool roster_names(const struct plan_roster *r, const struct muuid *extent)
@@ -59,7 +59,12 @@ static enum plan_verdict may_put(const struct plan_change *c, const struct plan_
 		return PLAN_GO;
 	if (c->access->mode != PLAN_RW)
 		return PLAN_NOT_HOLDER;
-	if (!current(c->rosters, c->access) || !barred(c->rosters, p->place))
+	if (!plan_mutant(PLAN_MUT_CHANGE_UNBARRED) &&
+	    (!current(c->rosters, c->access) ||
+	     !plan_place_in(c->rosters->bar, c->rosters->barred, p->place)))
+		return PLAN_WAIT;
+	/* Another version has reached that kernel since, or will: what it barred before may be over. */
+	if (c->rosters && c->rosters->version != l->version && !plan_mutant(PLAN_MUT_CHANGE_REPORT))
 		return PLAN_WAIT;
 	/* The kernel's last word came before it barred the place, or the member is whole. */
 	return in_sync(c->rosters, &l->place[p->place].extent) ? PLAN_WAIT : PLAN_GO;

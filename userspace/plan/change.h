@@ -35,6 +35,9 @@ struct plan_change {
 /* True if @l names the extent at any place, also as one that leaves. */
 bool plan_layout_names(const struct plan_layout *l, const struct muuid *extent);
 
+/* True if @place is one of @bar. */
+bool plan_place_in(const u16 *bar, u32 barred, u32 place);
+
 /**
  * plan_change() - decide a version
  *

@@ -43,6 +43,10 @@ static enum plan_extent_step wanted(const struct plan_extent_facts *f, struct pl
 		return PLAN_X_ADD;
 	if (!f->slot->zeroed && !plan_mutant(PLAN_MUT_EXTENT_UNZEROED))
 		return PLAN_X_ZERO;
+	/* Of a new volume the first record comes before: ready and recorded are one transaction. */
+	if (f->volume && f->volume->state == PLAN_CREATING &&
+	    plan_layout_names(&f->volume->layout, &f->slot->extent) && behind(f->slot, &f->volume->layout))
+		return PLAN_X_ROLL;
 	return txn(PLAN_X_READY, t);
 }
 

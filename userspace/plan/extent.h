@@ -6,7 +6,8 @@
  *     -------        -----                          ----
  *     wanted         not there                      ADD: write the label
  *     wanted         there, not zeroed              ZERO
- *     wanted         there, zeroed                  READY: transaction
+ *     wanted         there, zeroed                  READY: transaction (of a volume that is being
+ *                                                   created after ROLL)
  *     ready          older version than volume/V    ROLL: record first, then the label
  *     ready          recorded, drive/D lags         RECORDED: transaction
  *     freeing        there                          FRESH: read drive/D and volume/V again, then

@@ -49,6 +49,7 @@ enum plan_mutant {
 	PLAN_MUT_CHANGE_EXTENT,		/* ... no extents */
 	PLAN_MUT_CHANGE_UNREADY,	/* ... and names extents that are not ready */
 	PLAN_MUT_CHANGE_UNBARRED,	/* ... and the place is not barred first */
+	PLAN_MUT_CHANGE_REPORT,		/* ... or was, for a kernel with another version */
 	PLAN_MUT_SET_EARLY,		/* the kernel gets a version that is on too few members */
 	PLAN_MUT_FREE_EARLY,		/* freed before the holder's kernel has the version */
 	PLAN_MUT_FREE_ROSTER,		/* ... while a roster names it */

@@ -97,6 +97,9 @@ struct plan_volume {
 	bool	fresh;		/* no first rosters are committed yet */
 	u32	allows;		/* 0: every host may attach */
 	const struct muuid *allow;
+	/* Places at which nothing is to join, for a task: the holder's kernel confirms in roster/V. */
+	u32	barred;
+	const u16 *bar;
 	struct plan_layout layout;
 };
 

@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The controller's work that takes several machines, one task each. A task is never "at" a step:
+ * plan_task() finds the next one from the objects, so a controller that dies, or loses its lead
+ * in mid-step, is followed by another one that goes on.
+ *
+ *   create    PLACE -> ALLOCATE.. -> (zeroed, record 1) -> READY -> END
+ *   extend    PLACE -> ALLOCATE.. -> (zeroed) -> CHANGE -> (records) -> (kernel has it) -> END
+ *   replace   PLACE -> ALLOCATE.. -> (zeroed) -> BAR -> (barred) -> CHANGE -> (records)
+ *             -> (kernel has it) -> FREE the old extent -> END
+ *   set       CHANGE -> (records) -> (kernel has it) -> END
+ *   delete    DOOM -> FREE.. -> (freed) -> ERASE -> END
+ *   cancelled create: as delete; other: FREE what was allocated -> END
+ *
+ * In brackets: what agents do meanwhile, which the task waits for. Steps with ".." take several
+ * transactions where there are many drives.
+ */
+#ifndef PLAN_TASK_H
+#define PLAN_TASK_H
+
+#include "userspace/plan/change.h"
+
+/* Drives in one transaction: etcd takes 128 operations. */
+#define PLAN_TASK_DRIVES	120
+
+enum plan_task_kind {
+	PLAN_TASK_CREATE = 1,
+	PLAN_TASK_EXTEND,
+	PLAN_TASK_REPLACE,
+	PLAN_TASK_SET,		/* name, spares, allow */
+	PLAN_TASK_DELETE,
+};
+
+enum plan_task_state {
+	PLAN_TASK_NEW = 1,
+	PLAN_TASK_PLACED,	/* its puts are chosen */
+	PLAN_TASK_DECIDED,	/* its version, or that the volume goes, is in volume/V */
+	PLAN_TASK_ENDED,
+};
+
+/* An extent that the task allocates, and the place of the layout that it is for. */
+struct plan_task_put {
+	u32	place;
+	struct muuid drive, extent;
+	u64	start, length;
+};
+
+struct plan_task {
+	struct muuid uuid, volume;
+	u8	kind;		/* enum plan_task_kind */
+	u8	state;		/* enum plan_task_state */
+	bool	cancel;		/* a wish: what is decided is rolled forward all the same */
+	bool	preempt;	/* of delete: also while it is attached */
+	u64	version;	/* of the layout that it decided */
+	u32	puts;
+	const struct plan_task_put *put;
+};
+
+enum plan_task_what {
+	PLAN_T_WAIT,		/* for what ->why, ->drive and ->place say */
+	PLAN_T_FAIL,		/* it cannot be done: ->why; the task is cancelled */
+	PLAN_T_PLACE,		/* choose drives and write task/T with its puts; create: volume/V, too */
+	PLAN_T_ALLOCATE,	/* write puts [first, first + nr) to their drive/D as wanted */
+	PLAN_T_BAR,		/* write volume/V: nothing is to join at these places */
+	PLAN_T_READY,		/* the volume is ready at version 1 */
+	PLAN_T_CHANGE,		/* version + 1 is decided */
+	PLAN_T_DOOM,		/* the volume is deleting, access none */
+	PLAN_T_FREE,		/* extents of up to PLAN_TASK_DRIVES drives become freeing */
+	PLAN_T_ERASE,		/* all keys of the volume go */
+	PLAN_T_END,		/* the task has ended */
+};
+
+/* What a task waits for, for people and for tests. */
+enum plan_task_why {
+	PLAN_WHY_NONE,
+	PLAN_WHY_ZERO,		/* ->drive: its extent is not ready */
+	PLAN_WHY_RECORD,	/* ->drive: the record is not durable there */
+	PLAN_WHY_BARRED,	/* the holder's kernel, at ->place */
+	PLAN_WHY_KERNEL,	/* the holder's kernel, to get the version */
+	PLAN_WHY_FREED,		/* ->drive: its extent is not freed */
+	PLAN_WHY_VERDICT,	/* ->verdict */
+};
+
+/* All that concerns a task, as it was read at one revision. */
+struct plan_task_facts {
+	const struct plan_task *task;
+	const struct plan_volume *volume;	/* NULL: there is none (yet, or any more) */
+	const struct plan_access *access;	/* NULL: likewise */
+	const struct plan_rosters *rosters;	/* NULL: likewise */
+	u32	readers;
+	bool	stopped;
+	u32	drives;		/* those with an extent of the volume, and those of the puts */
+	const struct plan_drive *drive;
+};
+
+struct plan_task_step {
+	enum plan_task_what what;
+	enum plan_task_why why;
+	enum plan_verdict verdict;
+	u32	first, nr;	/* puts of PLAN_T_ALLOCATE */
+	u32	place;
+	struct muuid drive;
+	struct plan_txn txn;	/* besides task/T and the leader's key, which all of them compare */
+	struct plan_access access;	/* of PLAN_T_DOOM */
+};
+
+void plan_task(const struct plan_task_facts *f, struct plan_task_step *s);
+
+/* True if PLAN_T_FREE makes this extent of the task's volume freeing. */
+bool plan_task_frees(const struct plan_task_facts *f, const struct plan_extent *x);
+
+#endif

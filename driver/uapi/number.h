@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note */
 /*
- * The access number of a volume: who may write to it, in one integer that only rises.
+ * number.h: the access number of a volume, which says who may write to it, in one integer that only
+ * rises.
  *
  *    63   62        51 50                          16 15           0
  *   +---+------------+------------------------------+--------------+

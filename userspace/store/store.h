@@ -66,7 +66,7 @@ struct store_page {
  */
 int store_range(struct store *s, const char *prefix, const char *after, unsigned int limit, u64 at,
 		struct store_page *out);
-/* The key itself alone. -ENOENT: there is none; @out->revision is set all the same. */
+/* The key itself alone. -ENOENT: there is none; @out->revision is set then, too. */
 int store_get(struct store *s, const char *key, struct store_page *out);
 void store_page_free(struct store_page *p);
 

@@ -87,3 +87,18 @@ $(BUILD)/unit/plan/%.o: %.c $(PURE_HDR) $(wildcard userspace/plan/*.h tests/unit
 
 $(BUILD)/unit/test_plan_task: $(PLAN_OBJ)
 $(BUILD)/unit/test_plan_task.o: tests/unit/task_world.h $(wildcard userspace/plan/*.h)
+
+# The cluster store: its SQLite engine, with faults of the disk.
+CLUSTER_OBJ  := $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(wildcard userspace/store/*.c))
+CLUSTER_TEST := store_key store_sqlite store_sqlite_file
+
+$(foreach t,$(CLUSTER_TEST),$(eval UNIT_EXTRA_$(t) := $(CLUSTER_OBJ)) \
+	$(eval UNIT_LIBS_$(t) := -lsqlite3 -lpthread) $(eval UNIT_CFLAGS_$(t) := -D_GNU_SOURCE))
+# Allocations of the engine fail in turn; those of SQLite do by its own table.
+UNIT_LDFLAGS_store_sqlite_file := -Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc
+
+$(CLUSTER_OBJ): UNIT_CFLAGS += -D_GNU_SOURCE
+$(CLUSTER_OBJ): $(wildcard userspace/store/*.h)
+$(CLUSTER_TEST:%=$(BUILD)/unit/test_%): $(CLUSTER_OBJ)
+$(CLUSTER_TEST:%=$(BUILD)/unit/test_%.o): $(wildcard userspace/store/*.h tests/unit/store_suite*.h) \
+	tests/unit/sqlite_rig.h

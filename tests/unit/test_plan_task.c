@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Tasks end, lose no space and remove nothing that is used, whoever is behind or dies. */
+/* Tasks end, lose no space and remove nothing that is used, in any order, with actors that are behind or die. */
 #include <linux/kernel.h>
 #include <stdio.h>
 #include <stdlib.h>

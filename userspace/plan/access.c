@@ -132,8 +132,8 @@ enum plan_verdict plan_held(const struct plan_access *access, const struct muuid
 	return PLAN_GO;
 }
 
-/* Whether access names nobody who could still decide for the volume. */
-static enum plan_verdict nobody_else(const struct plan_retake *r)
+/* PLAN_GO: access names no host that could still decide for the volume. */
+static enum plan_verdict no_other(const struct plan_retake *r)
 {
 	if (r->access->mode != PLAN_RW || muuid_equal(&r->access->holder, &r->host))
 		return PLAN_GO;
@@ -154,7 +154,7 @@ enum plan_verdict plan_retake(const struct plan_retake *r, struct plan_access *n
 		return PLAN_DONE;
 	if (r->volume->state != PLAN_VOLUME_READY)
 		return PLAN_NOT_READY;
-	v = nobody_else(r);
+	v = no_other(r);
 	if (v != PLAN_GO)
 		return v;
 	if (!next_number(r->access->number, &number))

@@ -11,8 +11,8 @@
  *                                            rw, holder G, number N + 1
  *
  * Readers are keys beside it, on their hosts' leases: a writer attaches when there are none,
- * or fences them. The number never falls. A kernel that serves a volume that access gives to
- * nobody, or to a host that is dead, takes it back (retake).
+ * or fences them. The number never falls. A kernel that serves a volume takes it again (retake)
+ * where access names no holder, or one that is dead.
  *
  * Each function decides one transaction: the objects that it compares, by their revisions as
  * they were read, and those that it writes.

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A host that starts while the store is away attaches again what its record says, where labels
- * prove that nobody has attached since: each label that is reached has this host as attacher,
+ * prove that no other host has attached since: each label that is reached has this host as attacher,
  * under exactly the record's number (restart apart), and none is above it.
  *
  *     no redundancy   all members must be so
@@ -19,7 +19,7 @@ struct plan_found {
 	const struct plan_slot *slot;
 };
 
-/* Whether a label lets this host's record open its extent for writing. */
+/* True if a label lets the record of this host open its extent for writing. */
 bool plan_again_opens(const struct plan_attached *r, const struct muuid *host,
 		      const struct plan_slot *slot);
 
@@ -34,7 +34,7 @@ bool plan_again_opens(const struct plan_attached *r, const struct muuid *host,
 enum plan_verdict plan_again(const struct plan_attached *r, const struct muuid *host,
 			     const struct plan_found *found, u32 nr, u64 *number);
 
-/* Whether the member at @place may join its group; a change is decided for a barred place. */
+/* True if the member at @place may join its group: no change is being decided for the place. */
 bool plan_again_joins(const struct plan_attached *r, u32 place);
 
 #endif

@@ -43,8 +43,8 @@ bool plan_place_in(const u16 *bar, u32 barred, u32 place);
  *
  * A place that has an extent is changed only while the volume is attached, and after the holder's
  * kernel barred it with that member out of sync. Return: PLAN_GO: the volume's version rises by
- * one; PLAN_WAIT: extents are not ready, or the place is not barred yet; PLAN_NOT_HOLDER: nobody
- * has it attached.
+ * one; PLAN_WAIT: extents are not ready, or the place is not barred yet; PLAN_NOT_HOLDER: it is
+ * not attached.
  */
 enum plan_verdict plan_change(const struct plan_change *c, struct plan_txn *t);
 
@@ -53,7 +53,7 @@ enum plan_verdict plan_change(const struct plan_change *c, struct plan_txn *t);
  * @has: the layout that the kernel has; NULL: none
  * @recorded: for each place of @l, that the record of @l->version is durable there
  *
- * On every new extent, and on so many members of each group that any k of them include one; of a
+ * On every new extent, and on that many members of each group that any k of them include one; of a
  * volume without redundancy on all. So recover finds the version that the kernel worked under.
  */
 bool plan_change_set(const struct plan_layout *l, const struct plan_layout *has,

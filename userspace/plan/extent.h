@@ -60,7 +60,7 @@ enum plan_extent_step plan_extent_step(const struct plan_extent_facts *f, struct
  * @taken: revision of the transaction that gave it the drive
  * @view: revision at which it read drive/D
  *
- * An older view may name an extent that the agent before it removed, and that nobody would free.
+ * An older view may name an extent that the agent before it removed, and that no agent would free.
  */
 bool plan_take_may(u64 taken, u64 view);
 

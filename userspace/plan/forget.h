@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A drive that will not come back is forgotten by command: the one place where data is given up
- * knowingly. Its extents leave layouts and records; should it return, it is never read as news.
+ * knowingly. Its extents leave layouts and records; should it return, nothing in it is believed.
  * A group then attaches by what is left, where nothing but forgotten members is missing.
  */
 #ifndef PLAN_FORGET_H

@@ -22,7 +22,7 @@ enum plan_mutant {
 	PLAN_MUT_RETAKE_BLIND,		/* the retake's txn compares no access */
 	PLAN_MUT_RETAKE_SAME,		/* a retake keeps the number */
 	PLAN_MUT_RETAKE_OPEN,		/* ... and its OPENs do not name the number served so far */
-	PLAN_MUT_RETAKE_FREE,		/* ... and only where access names nobody */
+	PLAN_MUT_RETAKE_FREE,		/* ... and only where access names no holder */
 	PLAN_MUT_NOTE_ANY,		/* a roster of a host that is not the holder is noted */
 	/* again.c */
 	PLAN_MUT_AGAIN_FOREIGN,		/* a host attaches by its record over another attacher */

@@ -6,7 +6,7 @@
  *   a label   slot (one extent)                         a host   seen, attached (its record)
  *
  * Plain data. format/objects.c turns store values into these and back, and keeps members that it
- * does not know. Arrays belong to whoever decoded them. A decision changes no input.
+ * does not know. Arrays belong to the decoder's caller. A decision changes no input.
  */
 #ifndef PLAN_OBJECTS_H
 #define PLAN_OBJECTS_H

@@ -2,7 +2,7 @@
 /*
  * A new generation from labels and records, merged into what the store has, only raising:
  *
- *     number     (new generation, highest counter seen + 1, 0), nobody holds it. A holder that the
+ *     number     (new generation, highest counter seen + 1, 0), no holder. A holder that the
  *                labels name may be dead, and another one unseen: who serves retakes.
  *     layout     the highest version of store and records
  *     rosters    none: a roster that was found says what its writer knew, and as the store's it

@@ -49,7 +49,7 @@ struct plan_task {
 	struct muuid uuid, volume;
 	u8	kind;		/* enum plan_task_kind */
 	u8	state;		/* enum plan_task_state */
-	bool	cancel;		/* a wish: what is decided is rolled forward all the same */
+	bool	cancel;		/* requested; a version that is decided is rolled forward nevertheless */
 	bool	preempt;	/* of delete: also while it is attached */
 	u64	version;	/* of the layout that it decided */
 	u32	puts;
@@ -70,7 +70,7 @@ enum plan_task_what {
 	PLAN_T_END,		/* the task has ended */
 };
 
-/* What a task waits for, for people and for tests. */
+/* What a task waits for; shown, and compared by tests. */
 enum plan_task_why {
 	PLAN_WHY_NONE,
 	PLAN_WHY_ZERO,		/* ->drive: its extent is not ready */

@@ -14,20 +14,30 @@ struct store_sqlite;
  * store_sqlite_open() - open the file, or make it
  * @why: becomes a sentence on error
  *
- * Raises the term. -EBUSY: another process has it; -EUCLEAN: it is damaged, or no store;
- * -EPROTONOSUPPORT: a newer meshd wrote it. A file that is damaged is never replaced.
+ * Raises the term. -EBUSY: another process has it; -EUCLEAN: it is damaged, or no store, or
+ * beside the log of another one; -EPROTONOSUPPORT: a newer meshd wrote it. A file that is damaged
+ * is never replaced, nor a log without its file.
  */
 int store_sqlite_open(const char *path, struct store_sqlite **out, char *why, size_t size);
 /* All handles are closed before. The file is whole afterwards without its log. */
 void store_sqlite_close(struct store_sqlite *q);
 
-/* A handle; NULL: no memory. */
+/*
+ * A handle; NULL: no memory, or no descriptor. Its time-out bounds the wait for other threads: a
+ * call that is in a system call of its own on a disk that hangs returns when the disk does.
+ */
 struct store *store_sqlite_handle(struct store_sqlite *q);
 
-/* How far back a watch may begin, in revisions (10,000 unless set); what is older is dropped. */
+/*
+ * How far back a watch may begin, in revisions (10,000 unless set, at least 1); the next change
+ * drops older ones. A watch whose handle does not read may lag that far, then it is lost.
+ */
 void store_sqlite_history(struct store_sqlite *q, u64 revisions);
 
-/* A whole copy of the file as of now, made beside transactions; @path must not be there. */
+/*
+ * A whole copy of the file as of now, made beside transactions; @path must not be there (-EEXIST).
+ * It has another identity. Any thread; PATH-new is the copy until it is whole.
+ */
 int store_sqlite_backup(struct store_sqlite *q, const char *path);
 
 #endif

@@ -9,8 +9,8 @@
  *     sqlite.c      etcd.c         link.c        engines: one table of operations each
  *   (this host)   (endpoints)   (another host's meshd, which has one of the others)
  *
- * A key is text without control characters, in segments that '/' divides, 1 to STORE_KEY_MAX - 1
- * bytes. A value is 0 to STORE_VALUE_MAX bytes, here opaque. Each transaction that changes
+ * A key is text without control characters, in segments that '/' divides (key.h), 1 to
+ * STORE_KEY_MAX - 1 bytes. A value is 0 to STORE_VALUE_MAX bytes, here opaque. Each transaction that changes
  * something has the next revision; a key knows the revision of its last change. Reads are
  * linearizable: what was acknowledged before a read began, by whichever host, is in it.
  *
@@ -18,9 +18,10 @@
  * independent. Every call ends within the handle's time-out.
  *
  * Errors of all calls, negative: -EINVAL (a key, a size, a key twice in a transaction),
- * -E2BIG (more than STORE_OPS_MAX), -ETIMEDOUT and -EIO (the engine or the way to it; of a
- * transaction the outcome is unknown), -ENOSPC, -EROFS (refused, nothing has changed),
- * -EACCES (rights), -ECANCELED (store_interrupt()), -ENOMEM. store_why() has the words.
+ * -E2BIG (more than STORE_OPS_MAX or STORE_TXN_BYTES), -ETIMEDOUT, -EIO and -ECANCELED (the engine
+ * or the way to it; store_interrupt(); of a transaction the outcome is unknown), -ENOSPC, -EROFS
+ * (refused, nothing has changed), -EACCES (rights), -EUCLEAN (the engine's data is damaged: it
+ * answers nothing any more), -ENOMEM. store_why() has the words.
  */
 #ifndef STORE_STORE_H
 #define STORE_STORE_H
@@ -31,6 +32,7 @@
 #define STORE_KEY_MAX	256		/* bytes with the end */
 #define STORE_VALUE_MAX	(1U << 20)
 #define STORE_OPS_MAX	128		/* compares; and puts and deletes together */
+#define STORE_TXN_BYTES	(5U << 18)	/* keys and values of one transaction; etcd takes 1.5 MiB */
 #define STORE_PAGE_MAX	1024		/* keys of one page */
 #define STORE_ID_MAX	96
 
@@ -59,19 +61,20 @@ struct store_page {
 /**
  * store_range() - the keys that begin with @prefix, in order of their bytes
  * @after: only those behind this key; NULL: all
- * @limit: 1 to STORE_PAGE_MAX
- * @at: the revision to read at (pages of one list), 0: now. -ESTALE: it is compacted.
+ * @limit: 1 to STORE_PAGE_MAX; a page of large values may have fewer: @out->more counts
+ * @at: the revision to read at (pages of one list), 0: now. -ESTALE: it is compacted, or above the
+ *	store's, which was put back
  *
  * A prefix that is a whole key finds that key too: "drive/1" finds "drive/1" and "drive/10".
  */
 int store_range(struct store *s, const char *prefix, const char *after, unsigned int limit, u64 at,
 		struct store_page *out);
-/* The key itself alone. -ENOENT: there is none; @out->revision is set then, too. */
+/* The key itself alone. -ENOENT: there is none; @out->revision is set then too. */
 int store_get(struct store *s, const char *key, struct store_page *out);
 void store_page_free(struct store_page *p);
 
 enum store_compare_kind {
-	STORE_SAME = 1,		/* the key's last change is of revision @modified */
+	STORE_SAME = 1,		/* the key's last change is of revision @modified, never 0 */
 	STORE_ABSENT,		/* no such key */
 	STORE_NONE_BELOW,	/* no key begins with this */
 };
@@ -85,7 +88,7 @@ struct store_compare {
 struct store_op {
 	const char *key;
 	const void *value;	/* NULL: delete; a key that is not there is no error */
-	size_t	len;
+	size_t	len;		/* 0 if @value is NULL */
 	u64	lease;		/* the key goes when this ends; 0: it stays. -ENOENT: no such lease */
 };
 
@@ -111,8 +114,9 @@ int store_txn(struct store *s, const struct store_txn *t, u64 *revision);
  * For transactions that compare STORE_SAME or STORE_ABSENT of each key that they put, and whose
  * values no other transaction ever writes (an operation id is in them). One whose outcome is
  * unknown is sent again; when a compare then does not hold, a key that has our value says that
- * the first one was done. Return: as store_txn(); -ETIMEDOUT: still unknown; -ESTALE: others have
- * changed all of its keys since: read again and decide from that.
+ * the first one was done, and @revision is its. Return: as store_txn(); -ETIMEDOUT: still unknown;
+ * -ESTALE: it was not done, or others have changed all of its keys since, or a lease of it has
+ * ended: read again and decide from that.
  */
 int store_txn_settle(struct store *s, const struct store_txn *t, u64 deadline_ms, u64 *revision);
 
@@ -150,7 +154,10 @@ void store_unwatch(struct store *s, u64 id);
 int store_next(struct store *s, unsigned int timeout_ms, struct store_event *e);
 /* Readable when store_next() may have something; for poll(). */
 int store_fd(struct store *s);
-/* End a wait in this handle's call with -ECANCELED; any thread. */
+/*
+ * End a wait in this handle's call with -ECANCELED; any thread. Between calls it is kept for the
+ * next one that waits, and store_fd() is readable.
+ */
 void store_interrupt(struct store *s);
 
 /**
@@ -168,7 +175,7 @@ int store_lease_revoke(struct store *s, u64 lease);
  * lower @term or @revision than a host has seen: plan/setback.h decides.
  */
 struct store_identity {
-	char	id[STORE_ID_MAX];	/* etcd's cluster id; inode and birth of SQLite's file */
+	char	id[STORE_ID_MAX];	/* etcd's cluster id; number, inode and birth of SQLite's file */
 	u64	term;			/* etcd's raft term; SQLite: raised at each start */
 	u64	revision;
 };

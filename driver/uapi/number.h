@@ -31,7 +31,9 @@
 /* The highest number there is; it orders nothing, so no label takes it. */
 #define MESH_NUMBER_MAX			((1ULL << 63) - 1)
 
-/* How far each field may be above that of a label at once: a wrong or forged number must not use them up. */
+/*
+ * How far each field may be above a label's at once: a wrong or forged number must not use it up.
+ */
 #define MESH_NUMBER_GENERATION_STEP	16ULL
 #define MESH_NUMBER_COUNTER_STEP	(1ULL << 20)
 

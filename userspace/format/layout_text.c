@@ -5,7 +5,7 @@
 #include "userspace/format/layout.h"
 #include "userspace/format/layout_text.h"
 
-static const char *const levels[PROT_LEVELS] = {
+const char *const layout_levels[PROT_LEVELS] = {
 	[PROT_LINEAR] = "linear",
 	[PROT_STRIPE] = "stripe",
 	[PROT_MIRROR] = "mirror",
@@ -43,7 +43,7 @@ bool layout_name_ok(const char *name)
 
 const char *layout_level(u8 level)
 {
-	return level < PROT_LEVELS && levels[level] ? levels[level] : "?";
+	return level < PROT_LEVELS && layout_levels[level] ? layout_levels[level] : "?";
 }
 
 void layout_text(const struct layout_shape *s, char text[LAYOUT_TEXT])
@@ -142,7 +142,7 @@ const char *layout_parse(const char *text, struct layout_shape *s)
 
 	*s = (struct layout_shape) { .data = 1, .groups = 1 };
 	for (s->level = PROT_LINEAR; s->level < PROT_LEVELS; s->level++)
-		if (strlen(levels[s->level]) == len && !strncmp(levels[s->level], text, len))
+		if (strlen(layout_levels[s->level]) == len && !strncmp(layout_levels[s->level], text, len))
 			break;
 	if (s->level == PROT_LEVELS || (s->level == PROT_LINEAR) == !!text[len])
 		return wanted;

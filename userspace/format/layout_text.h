@@ -27,6 +27,8 @@ struct layout_shape {
  */
 bool layout_name_ok(const char *name);
 
+/* Words by enum prot_level, NULL where there is no level. */
+extern const char *const layout_levels[PROT_LEVELS];
 /* "linear" and so on, "?" where there is no such level. */
 const char *layout_level(u8 level);
 

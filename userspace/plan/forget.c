@@ -27,9 +27,9 @@ static bool newer(const struct plan_roster *a, const struct plan_roster *b)
 
 bool plan_given_up(const struct plan_group_found *g)
 {
-	u32 in = g->found->in_sync;
+	u64 in = g->found->in_sync;
 
-	if (__builtin_popcount(in & g->found_opened) < g->data)
+	if (__builtin_popcountll(in & g->found_opened) < g->data)
 		return false;
 	if (plan_mutant(PLAN_MUT_FORGET_ANY))
 		return g->found_forgotten || g->noted_forgotten;

@@ -20,10 +20,10 @@ enum plan_verdict plan_forget(const struct plan_volume *volume, const struct pla
 /* What an attach knows of one group: bits are members of the roster beside them. */
 struct plan_group_found {
 	const struct plan_roster *found;	/* the highest one of the members that were opened */
-	u32	found_opened;		/* its members in sync that were */
-	u32	found_forgotten;	/* ... whose drives are forgotten */
+	u64	found_opened;		/* its members in sync that were */
+	u64	found_forgotten;	/* ... whose drives are forgotten */
 	const struct plan_roster *noted;	/* of roster/V; NULL: none */
-	u32	noted_opened, noted_forgotten;
+	u64	noted_opened, noted_forgotten;
 	u8	data;			/* k */
 };
 

@@ -60,7 +60,7 @@ struct plan_drive {
 	const struct plan_extent *extent;
 };
 
-/* volume/V: a layout as decisions see it, by places. */
+/* volume/V: a layout as decisions see it, by places: a place is the index of a member. */
 struct plan_place {
 	struct muuid extent;	/* null: the place is not taken */
 	struct muuid drive;
@@ -120,14 +120,14 @@ struct plan_reader {
 };
 
 /* roster/V, and the last one of a group in a label. */
-#define PLAN_GROUP_MAX	32
+#define PLAN_GROUP_MAX	36	/* PROT_WIDTH_MAX: ec:32+4 */
 
 struct plan_roster {
 	u64	attach;		/* number of the attachment that wrote it; 0: no roster */
 	u64	epoch;
 	bool	witness;	/* removals are noted in the store before they count */
 	u8	members;
-	u32	in_sync;	/* bit per member */
+	u64	in_sync;	/* bit per member */
 	struct muuid extent[PLAN_GROUP_MAX];
 };
 

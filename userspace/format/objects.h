@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Objects of the cluster store: values, which are JSON objects, to structures and back.
+ *
+ *   objects.c           reading and writing of any kind, by a table of kinds
+ *   objects_host.c      cluster, leader, host, alive, device
+ *   objects_drive.c     drive
+ *   objects_volume.c    volume, name
+ *   objects_access.c    access, reader, want, writer
+ *   objects_roster.c    roster
+ *   objects_task.c      task, event, status
+ *   objects_file.c      seen, attached: a host's own files, with a checksum
+ *   fields.h            the tables of members; view.h: what decisions see
+ *
+ *   value   { "v": 1000, "op": "5f1c..", "drive": "6d0e..", "size": 4096, .. }
+ *               |          |              '- members of the kind; unknown ones are kept
+ *               |          '- operation: random text of the transaction that wrote the value
+ *               '- format of the value: major * 1000 + minor
+ *
+ * A later minor adds members alone, so a meshd of an earlier one reads the value, keeps these
+ * members, and writes the value back with its minor. A later major is refused. What a value says
+ * of its own key is checked against the key.
+ *
+ * @plan of an object goes to decisions (userspace/plan). Where @plan has a view, which says so, it
+ * is computed when the object is read, and obj_view() computes it again after a change; a view is
+ * never written.
+ */
+#ifndef FORMAT_OBJECTS_H
+#define FORMAT_OBJECTS_H
+
+#include <jansson.h>
+#include <linux/types.h>
+
+#include "driver/uapi/meshblk.h"
+#include "userspace/format/keys.h"
+#include "userspace/format/layout.h"
+#include "userspace/plan/objects.h"
+
+#define OBJ_MAJOR	1
+#define OBJ_MINOR	0
+#define OBJ_FORMAT(major, minor)	((major) * 1000 + (minor))
+
+#define OBJ_OP		40	/* bytes of texts, each with its end */
+#define OBJ_TEXT	64
+#define OBJ_PATH	128
+#define OBJ_WWID	256
+#define OBJ_WORDS	512	/* a sentence */
+#define OBJ_WHY		256	/* enough for every sentence about a value */
+
+#define OBJ_LABELS_MAX	32
+#define OBJ_ADDRESSES_MAX 16
+#define OBJ_DISKS_MAX	1024
+#define OBJ_AFTER_MAX	64
+
+/* What each object begins with. Zero: an object that was never written. */
+struct obj {
+	u32	v;		/* 0: OBJ_FORMAT(OBJ_MAJOR, OBJ_MINOR) */
+	char	op[OBJ_OP];	/* lower-case letters, digits and '-'; another one for each transaction */
+	json_t	*kept;		/* the value as it was read, with members that are not known here */
+};
+
+/* cluster */
+struct obj_cluster {
+	struct obj o;
+	struct plan_cluster plan;
+	char	name[OBJ_TEXT];		/* may be empty */
+	json_t	*settings;		/* those that are the same everywhere, by name; NULL: none */
+};
+
+/* leader: on the controller's lease */
+struct obj_leader {
+	struct obj o;
+	struct muuid host;
+};
+
+/* host/H */
+struct obj_address {
+	char	addr[LAYOUT_ADDR];
+	u16	port;			/* 0: the usual one */
+};
+
+struct obj_host {
+	struct obj o;
+	struct plan_host plan;
+	char	name[OBJ_TEXT];
+	char	rack[OBJ_TEXT];		/* may be empty */
+	json_t	*labels;		/* texts by name; NULL: none; see obj_host_label() */
+	u32	addresses;
+	struct obj_address *address;
+};
+
+/* alive/H: on the lease of the host */
+struct obj_alive {
+	struct obj o;
+	struct muuid host;
+	struct muuid boot;		/* /proc/sys/kernel/random/boot_id */
+	char	meshd[OBJ_TEXT];	/* versions */
+	char	module[OBJ_TEXT];	/* of the kernel; empty: not loaded */
+	u32	format;			/* the highest that this meshd writes */
+	u64	started;		/* seconds since 1970 */
+};
+
+/* device/H */
+struct obj_disk {
+	char	path[OBJ_PATH];
+	char	model[OBJ_TEXT];	/* this and the next two may be empty */
+	char	wwid[OBJ_WWID];
+	char	serial[OBJ_TEXT];
+	u64	size;
+	u32	lba;
+	struct muuid drive;		/* of the label on the disk; null: none */
+	bool	exportable;
+	char	why[OBJ_WORDS];		/* the reason if not */
+};
+
+struct obj_device {
+	struct obj o;
+	struct muuid host;
+	u32	disks;
+	struct obj_disk *disk;
+};
+
+/* drive/D */
+struct obj_drive {
+	struct obj o;
+	struct plan_drive plan;
+	char	name[OBJ_TEXT];		/* may be empty */
+	char	path[OBJ_PATH];		/* of the device on that host, last time it was there */
+	char	model[OBJ_TEXT];	/* this and the next two may be empty */
+	char	wwid[OBJ_WWID];
+	char	serial[OBJ_TEXT];
+	u64	size;
+	u32	lba;
+	bool	local;			/* not exported: volumes of its own host use it */
+	u64	sequence;		/* of the label when the agent wrote this last; 0: not known */
+};
+
+/* An eviction at one place of a layout: the member that @extent gives its data to is in the layout. */
+struct obj_leaving {
+	u16	place;
+	struct muuid extent;
+};
+
+/* Settings of a volume's block device. */
+struct obj_io {
+	u32	timeout_ms;		/* 0: the kernel's default */
+	u32	queue_depth;		/* likewise */
+};
+
+/* volume/V */
+struct obj_volume {
+	struct obj o;
+	struct plan_volume plan;	/* @plan.layout: a view of @record and @leaving */
+	struct layout *record;		/* as in the layout record of each extent */
+	u32	leavings;
+	struct obj_leaving *leaving;
+	char	domain[OBJ_TEXT];	/* no two members of a group share it: drive, host, rack, a label */
+	struct obj_io io;
+};
+
+/* name/N */
+struct obj_name {
+	struct obj o;
+	char	name[LAYOUT_NAME];
+	struct muuid volume;
+};
+
+/* access/V. The restart of numbers is 0 here and in reader/V/H. */
+struct obj_access {
+	struct obj o;
+	struct muuid volume;
+	struct plan_access plan;
+};
+
+/* reader/V/H: on the lease of the host */
+struct obj_reader {
+	struct obj o;
+	struct muuid volume;
+	struct plan_reader plan;
+};
+
+/* want/H/V */
+struct obj_want {
+	struct obj o;
+	struct muuid host, volume;
+	u8	mode;			/* PLAN_RW or PLAN_RO */
+	bool	boot;			/* after a reboot of the host, too */
+};
+
+/* writer/V: the one host whose want is rw */
+struct obj_writer {
+	struct obj o;
+	struct muuid volume, host;
+};
+
+/* roster/V: all groups of the layout, in their order; obj_roster_shape() makes them so. */
+struct obj_group {
+	u32	first;			/* MESHBLK_A_PLACE: the group's first reference in the layout */
+	struct plan_roster plan;	/* a view of @kernel */
+	u8	kernel[MESHBLK_ROSTER_BYTES];	/* as the kernel gave it; zero: none yet */
+};
+
+struct obj_roster {
+	struct obj o;
+	struct muuid volume;
+	struct plan_rosters plan;	/* @plan.roster: a view; @plan.bar: not */
+	u32	groups;
+	struct obj_group *group;
+};
+
+/* task/T */
+enum obj_task_state {
+	OBJ_TASK_WAITING = 1,		/* for a controller, or for the tasks that @after names */
+	OBJ_TASK_RUNNING,
+	OBJ_TASK_CANCELLING,
+	OBJ_TASK_DONE,			/* this and the next two are final */
+	OBJ_TASK_FAILED,
+	OBJ_TASK_CANCELLED,
+};
+
+struct obj_progress {
+	u64	done, total;		/* in units of the step; 0 of 0: not known */
+};
+
+struct obj_task {
+	struct obj o;
+	struct muuid uuid;
+	char	verb[OBJ_TEXT];		/* "volume create" */
+	json_t	*args;			/* its arguments, an object; NULL: none */
+	u8	state;			/* enum obj_task_state */
+	char	step[OBJ_TEXT];		/* of the work, human-readable; may be empty */
+	struct obj_progress progress;
+	struct muuid host;		/* where the task was requested ... */
+	char	user[OBJ_TEXT];		/* ... and by whom; may be empty */
+	struct muuid volume;		/* which the task changes; may be null */
+	char	error[OBJ_WORDS];	/* why it failed, or what it waits for */
+	u64	created, changed;	/* seconds since 1970 */
+	u32	afters;
+	struct muuid *after;		/* tasks that are to end before this one begins */
+};
+
+/* event/H/S: one line of the history. Nothing is decided from it, nor from a status. */
+struct obj_event {
+	struct obj o;
+	struct muuid host;
+	u64	serial;
+	u64	at;			/* milliseconds since 1970 */
+	char	what[OBJ_TEXT];		/* one word for scripts */
+	char	words[OBJ_WORDS];
+	struct muuid volume, drive;	/* concerned; may be null */
+	json_t	*details;		/* NULL: none */
+};
+
+/* status/H/U */
+enum obj_subject { OBJ_OF_HOST = 1, OBJ_OF_DRIVE, OBJ_OF_VOLUME, OBJ_OF_TASK };
+
+struct obj_status {
+	struct obj o;
+	struct muuid host;
+	struct muuid about;
+	u8	subject;		/* enum obj_subject: the kind of @about */
+	u64	at;			/* milliseconds since 1970 */
+	char	state[OBJ_TEXT];	/* one word for scripts */
+	char	words[OBJ_WORDS];	/* may be empty */
+	json_t	*details;		/* NULL: none */
+};
+
+/* File of the state folder: the store as it was seen last. */
+struct obj_seen {
+	struct obj o;
+	struct plan_seen plan;
+};
+
+/* File of the state folder: an attached volume. */
+struct obj_attached {
+	struct obj o;
+	struct plan_attached plan;	/* @plan.layout: a view of @record and @leaving */
+	struct layout *record;
+	u32	leavings;
+	struct obj_leaving *leaving;
+	bool	fresh;			/* as volume/V when it was attached */
+	struct obj_io io;
+};
+
+/* Kinds: enum key_kind, and the files. */
+enum obj_kind {
+	OBJ_SEEN = KEY_KINDS,
+	OBJ_ATTACHED,
+	OBJ_KINDS
+};
+
+/**
+ * obj_decode() - a value to its structure
+ * @kind: enum key_kind; obj_kind for files
+ * @x: the structure of that kind; to be given to obj_free() in any case
+ * @why: becomes a sentence about the first thing that is wrong, at most @size bytes; may be NULL
+ *
+ * Return: 0; -EINVAL: no JSON object, or a member is missing, of another type or out of bounds;
+ * -EPROTONOSUPPORT: written by a later major; -EUCLEAN: members contradict each other, or a file
+ * is damaged; -ENOMEM.
+ */
+int obj_decode(int kind, const void *text, size_t len, void *x, char *why, size_t size);
+/* The same, and the value is of the key at which it was: else -EUCLEAN. */
+int obj_read(const struct key *key, const void *text, size_t len, void *x, char *why, size_t size);
+
+/**
+ * obj_encode() - a structure to its value
+ * @text: becomes malloc()ed text; NULL on error
+ *
+ * Each value that is written can be read: what obj_decode() would refuse is refused here, with
+ * the same errors. -EINVAL as well: @op is missing, or is the one that was read, which would let
+ * store_txn_settle() take another transaction's value for its own. -E2BIG: more than STORE_VALUE_MAX.
+ */
+int obj_encode(int kind, const void *x, char **text, char *why, size_t size);
+/* The key of an object, from its members. Not of files. */
+void obj_key(int kind, const void *x, struct key *k);
+/* Compute the views of @plan again, after a change of their source; 0, or as obj_decode(). */
+int obj_view(int kind, void *x);
+/* Free what an object has; it is zeroed. */
+void obj_free(int kind, void *x);
+
+/* An operation id from random bytes. */
+void obj_op(struct obj *o, const u8 random[16]);
+
+/* Value of a label of a host, also "rack"; NULL: the host has no such label. */
+const char *obj_host_label(const struct obj_host *h, const char *name);
+
+/**
+ * obj_roster_shape() - one entry for each group of a layout, keeping rosters of groups that stay
+ * Return: 0 or -ENOMEM; views are computed.
+ */
+int obj_roster_shape(struct obj_roster *r, const struct layout *l);
+/**
+ * obj_roster_note() - a roster as the kernel gave it
+ * @first: MESHBLK_A_PLACE
+ * @salt: of the volume's layout, under which the kernel made the checksum
+ *
+ * Return: 0; -ENOENT: no such group; -EBADMSG: it is no roster of that group; -ENOMEM.
+ */
+int obj_roster_note(struct obj_roster *r, u32 first, const u8 kernel[MESHBLK_ROSTER_BYTES], u64 salt);
+/* True if there is one entry for each group of a layout, and none else. */
+bool obj_roster_fits(const struct obj_roster *r, const struct layout *l);
+
+#endif

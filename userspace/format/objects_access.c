@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Who has a volume, and who wants it. See objects.h. */
+#include <errno.h>
+
+#include "userspace/format/objects_kind.h"
+
+static const struct field access_fields[] = {
+	FIELD_UUID("volume", struct obj_access, volume),
+	FIELD_WORD("mode", struct obj_access, plan.mode, obj_mode_words),
+	FIELD_UUID("holder", struct obj_access, plan.holder, .flags = FIELD_MAY),
+	FIELD_INT("number", struct obj_access, plan.number, 0, MESH_NUMBER_MAX - 1),
+	FIELD_BOOL("clean", struct obj_access, plan.clean),
+	{ .name = NULL }
+};
+
+static int access_check(struct field_at *a, void *x)
+{
+	const struct plan_access *p = &((const struct obj_access *)x)->plan;
+
+	if ((p->mode == PLAN_RW) == muuid_null(&p->holder))
+		return field_wrong(a, -EUCLEAN, "mode and holder contradict each other: rw alone has a holder");
+	if (p->mode == PLAN_RW && p->clean)
+		return field_wrong(a, -EUCLEAN, "is clean, and a host holds the volume");
+	if (p->mode == PLAN_RW && !mesh_number_counter(p->number))
+		return field_wrong(a, -EUCLEAN, "has a holder, and number %llu was never attached",
+				   (unsigned long long)p->number);
+	return obj_check_number(a, "number", p->number);
+}
+
+static void access_key(const void *x, struct key *k)
+{
+	k->volume = ((const struct obj_access *)x)->volume;
+}
+
+const struct obj_type obj_type_access = {
+	.noun = "access", .bytes = sizeof(struct obj_access), .fields = access_fields,
+	.check = access_check, .key = access_key,
+};
+
+static const struct field reader_fields[] = {
+	FIELD_UUID("volume", struct obj_reader, volume),
+	FIELD_UUID("host", struct obj_reader, plan.host),
+	FIELD_INT("number", struct obj_reader, plan.number, 0, MESH_NUMBER_MAX - 1),
+	{ .name = NULL }
+};
+
+static int reader_check(struct field_at *a, void *x)
+{
+	return obj_check_number(a, "number", ((const struct obj_reader *)x)->plan.number);
+}
+
+static void reader_key(const void *x, struct key *k)
+{
+	const struct obj_reader *r = x;
+
+	k->volume = r->volume;
+	k->host = r->plan.host;
+}
+
+const struct obj_type obj_type_reader = {
+	.noun = "reader", .bytes = sizeof(struct obj_reader), .fields = reader_fields,
+	.check = reader_check, .key = reader_key,
+};
+
+static const char *const want_words[] = { [PLAN_RW] = "rw", [PLAN_RO] = "ro" };
+
+static const struct field want_fields[] = {
+	FIELD_UUID("host", struct obj_want, host),
+	FIELD_UUID("volume", struct obj_want, volume),
+	FIELD_WORD("mode", struct obj_want, mode, want_words),
+	FIELD_BOOL("boot", struct obj_want, boot),
+	{ .name = NULL }
+};
+
+static void want_key(const void *x, struct key *k)
+{
+	const struct obj_want *w = x;
+
+	k->host = w->host;
+	k->volume = w->volume;
+}
+
+const struct obj_type obj_type_want = {
+	.noun = "want", .bytes = sizeof(struct obj_want), .fields = want_fields, .key = want_key,
+};
+
+static const struct field writer_fields[] = {
+	FIELD_UUID("volume", struct obj_writer, volume),
+	FIELD_UUID("host", struct obj_writer, host),
+	{ .name = NULL }
+};
+
+static void writer_key(const void *x, struct key *k)
+{
+	k->volume = ((const struct obj_writer *)x)->volume;
+}
+
+const struct obj_type obj_type_writer = {
+	.noun = "writer", .bytes = sizeof(struct obj_writer), .fields = writer_fields, .key = writer_key,
+};

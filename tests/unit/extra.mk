@@ -102,3 +102,15 @@ $(CLUSTER_OBJ): $(wildcard userspace/store/*.h)
 $(CLUSTER_TEST:%=$(BUILD)/unit/test_%): $(CLUSTER_OBJ)
 $(CLUSTER_TEST:%=$(BUILD)/unit/test_%.o): $(wildcard userspace/store/*.h tests/unit/store_suite*.h) \
 	tests/unit/sqlite_rig.h
+
+# Keys, tokens and rights of the cluster store: pure files and the TLS library.
+RIGHTS_OBJ  := $(addprefix $(BUILD)/unit/obj/userspace/store/,address.o rights.o rights_rules.o secret.o token.o)
+RIGHTS_TEST := store_rights store_secret
+
+$(foreach t,$(RIGHTS_TEST),$(eval UNIT_EXTRA_$(t) := $(RIGHTS_OBJ)) \
+	$(eval UNIT_LIBS_$(t) := -lgnutls) $(eval UNIT_CFLAGS_$(t) := -D_GNU_SOURCE))
+
+$(RIGHTS_OBJ): UNIT_CFLAGS += -D_GNU_SOURCE
+$(RIGHTS_OBJ): $(wildcard userspace/store/*.h userspace/plan/*.h)
+$(RIGHTS_TEST:%=$(BUILD)/unit/test_%): $(RIGHTS_OBJ)
+$(RIGHTS_TEST:%=$(BUILD)/unit/test_%.o): $(wildcard userspace/store/*.h userspace/plan/*.h)

@@ -18,6 +18,9 @@ $(BUILD)/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(call pure_objs,fuzz/obj) $(PURE_HDR)
 	@mkdir -p $(@D)
 	$(FUZZ_CC) -fsanitize=fuzzer,address,undefined -o $@ $(filter %.c %.o,$^) -lxxhash -ljansson
 
+# Not a format: it is linked for its fuzzer alone.
+$(BUILD)/fuzz/fuzz_store_wire: $(BUILD)/fuzz/obj/userspace/store/link_wire.o
+
 fuzz: $(FUZZ_BIN)
 
 check-fuzz: fuzz

@@ -110,7 +110,18 @@ RIGHTS_TEST := store_rights store_secret
 $(foreach t,$(RIGHTS_TEST),$(eval UNIT_EXTRA_$(t) := $(RIGHTS_OBJ)) \
 	$(eval UNIT_LIBS_$(t) := -lgnutls) $(eval UNIT_CFLAGS_$(t) := -D_GNU_SOURCE))
 
-$(RIGHTS_OBJ): UNIT_CFLAGS += -D_GNU_SOURCE
-$(RIGHTS_OBJ): $(wildcard userspace/store/*.h userspace/plan/*.h)
 $(RIGHTS_TEST:%=$(BUILD)/unit/test_%): $(RIGHTS_OBJ)
 $(RIGHTS_TEST:%=$(BUILD)/unit/test_%.o): $(wildcard userspace/store/*.h userspace/plan/*.h)
+
+# The link to the cluster store, over SQLite's engine.
+LINKED_OBJ  := $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(wildcard userspace/store/*.c))
+LINKED_TEST := store_link store_link_faults store_link_suite store_wire
+
+$(foreach t,$(LINKED_TEST),$(eval UNIT_EXTRA_$(t) := $(LINKED_OBJ)) \
+	$(eval UNIT_LIBS_$(t) := -lgnutls -lsqlite3 -lpthread) $(eval UNIT_CFLAGS_$(t) := -D_GNU_SOURCE))
+
+$(LINKED_OBJ): UNIT_CFLAGS += -D_GNU_SOURCE
+$(LINKED_OBJ): $(wildcard userspace/store/*.h userspace/plan/*.h)
+$(LINKED_TEST:%=$(BUILD)/unit/test_%): $(LINKED_OBJ)
+$(LINKED_TEST:%=$(BUILD)/unit/test_%.o): $(wildcard userspace/store/*.h tests/unit/store_suite*.h) \
+	tests/unit/store_link_rig.h

@@ -118,7 +118,7 @@ static enum rights_verdict judge(u8 role, const struct store_txn *t)
 	return v;
 }
 
-/* One operation beside compares: the key itself, then others up to NULL. */
+/* One operation beside compares: the key itself, then others up to END. */
 static enum rights_verdict op(u8 role, const char *key, const char *value, u64 lease, ...)
 {
 	struct store_compare c[6] = { compare_now(key) };
@@ -134,7 +134,8 @@ static enum rights_verdict op(u8 role, const char *key, const char *value, u64 l
 	return judge(role, &t);
 }
 
-#define CLIENT(...)	op(PLAN_CLIENT, __VA_ARGS__, NULL)
+#define END		((const char *)NULL)
+#define CLIENT(...)	op(PLAN_CLIENT, __VA_ARGS__, END)
 #define YES(verdict)	CU_ASSERT_EQUAL(verdict, RIGHTS_ALLOWED)
 #define NO(verdict, words) do {						\
 		CU_ASSERT_EQUAL(verdict, RIGHTS_REFUSED);		\
@@ -216,14 +217,14 @@ static void allowed_letters(u8 role, const struct sample *s, char out[8])
 	muuid_parse(SELF, &who.host);
 	if (rights_read(&who, s->prefix, why) == RIGHTS_ALLOWED)
 		out[n++] = 'r';
-	if (op(role, s->own, own, s->lease, s->also ? s->also : vol, vol, NULL) == RIGHTS_ALLOWED)
+	if (op(role, s->own, own, s->lease, s->also ? s->also : vol, vol, END) == RIGHTS_ALLOWED)
 		out[n++] = 'p';
-	if (op(role, s->foreign, foreign, s->lease, s->also_foreign ? s->also_foreign : vol, vol, NULL) ==
+	if (op(role, s->foreign, foreign, s->lease, s->also_foreign ? s->also_foreign : vol, vol, END) ==
 	    RIGHTS_ALLOWED)
 		out[n++] = 'P';
-	if (op(role, s->own, NULL, 0, s->also, NULL) == RIGHTS_ALLOWED)
+	if (op(role, s->own, NULL, 0, s->also, END) == RIGHTS_ALLOWED)
 		out[n++] = 'd';
-	if (op(role, s->foreign, NULL, 0, s->also_foreign, NULL) == RIGHTS_ALLOWED)
+	if (op(role, s->foreign, NULL, 0, s->also_foreign, END) == RIGHTS_ALLOWED)
 		out[n++] = 'D';
 	if (!n)
 		out[n++] = '-';
@@ -292,18 +293,18 @@ static void test_forms(void)
 	NO(CLIENT("device/" SELF, "{", 0), "no JSON object");
 	NO(CLIENT("device/" SELF, "{\"a\":1,\"a\":2}", 0), "no JSON object");
 	NO(CLIENT("device/" SELF, "", 0), "no JSON object");
-	NO(op(0, "device/" SELF, "{}", 0, NULL), "no such role");
-	NO(op(PLAN_STORE + 1, "device/" SELF, "{}", 0, NULL), "no such role");
+	NO(op(0, "device/" SELF, "{}", 0, END), "no such role");
+	NO(op(PLAN_STORE + 1, "device/" SELF, "{}", 0, END), "no such role");
 }
 
 static void test_leases(void)
 {
 	NO(CLIENT("alive/" SELF, "{}", 0), "must be on a lease");
-	NO(op(PLAN_STORE, "leader", "{}", 0, NULL), "must be on a lease");
-	NO(op(PLAN_STORE, "token/" T1, "{}", 0, NULL), "must be on a lease");
+	NO(op(PLAN_STORE, "leader", "{}", 0, END), "must be on a lease");
+	NO(op(PLAN_STORE, "token/" T1, "{}", 0, END), "must be on a lease");
 	NO(CLIENT("access/" VOL, ACCESS("rw", HOLDER(SELF), N6), 7, "volume/" VOL), "must not be on a lease");
 	NO(CLIENT("host/" SELF, HOST("client", "false"), 7), "must not be on a lease");
-	NO(op(PLAN_STORE, "volume/" VOL, "{\"allow\":\"all\"}", 7, NULL), "must not be on a lease");
+	NO(op(PLAN_STORE, "volume/" VOL, "{\"allow\":\"all\"}", 7, END), "must not be on a lease");
 	NO(CLIENT("roster/" OURS, "{\"groups\":[]}", 7, "access/" OURS), "must not be on a lease");
 	YES(CLIENT("device/" SELF, "{}", 7));
 }
@@ -316,7 +317,7 @@ static void test_host(void)
 	NO(CLIENT("host/" SELF, HOST("storage", "false"), 0), "role");
 	NO(CLIENT("host/" SELF, HOST("store", "false"), 0), "role");
 	NO(CLIENT("host/" SELF, "{}", 0), "role");
-	NO(op(PLAN_STORAGE, "host/" SELF, HOST("store", "false"), 0, NULL), "role");
+	NO(op(PLAN_STORAGE, "host/" SELF, HOST("store", "false"), 0, END), "role");
 	store[0] = removed;
 	NO(CLIENT("host/" SELF, HOST("client", "false"), 0), "removed");
 	store[0] = was;
@@ -344,7 +345,7 @@ static void test_compares(void)
 	c[0] = (struct store_compare) { STORE_SAME, "host/" OTHER, 12 };
 	NO(judge(PLAN_CLIENT, &t), "must compare");
 	read_error = -EIO;
-	CU_ASSERT_EQUAL(op(PLAN_CLIENT, "host/" SELF, HOST("client", "false"), 0, NULL), RIGHTS_UNREAD);
+	CU_ASSERT_EQUAL(op(PLAN_CLIENT, "host/" SELF, HOST("client", "false"), 0, END), RIGHTS_UNREAD);
 	read_error = 0;
 }
 
@@ -489,7 +490,7 @@ static void test_task(void)
 	NO(CLIENT("task/" T2, CREATE(SELF), 0), "another host has requested");
 	NO(CLIENT("task/" T3, TASK("volume rename", VOL, SELF), 0), "allow");
 	NO(CLIENT("task/" T1, NULL, 0), "must not delete");
-	YES(op(PLAN_STORAGE, "task/" NONE, "{\"verb\":\"drive drain\"}", 0, NULL));
+	YES(op(PLAN_STORAGE, "task/" NONE, "{\"verb\":\"drive drain\"}", 0, END));
 }
 
 #define LOCAL(extents)	DRIVE(SELF, "true", "in", extents)
@@ -523,12 +524,12 @@ static void test_drive_storage(void)
 {
 	const char *taken = DRIVE(SELF, "false", "in", EXTENT(E1, "1048576", "ready"));
 
-	YES(op(PLAN_STORAGE, "drive/" NONE, DRIVE(SELF, "false", "in", ""), 0, NULL));
-	YES(op(PLAN_STORAGE, "drive/" D3, DRIVE(SELF, "false", "in", ""), 0, NULL));
-	YES(op(PLAN_STORAGE, "drive/" D4, taken, 0, NULL));
-	NO(op(PLAN_STORAGE, "drive/" D2, DRIVE(SELF, "false", "in", ""), 0, NULL), "still exported");
-	NO(op(PLAN_STORAGE, "drive/" D3, DRIVE(OTHER, "false", "in", ""), 0, NULL), "another host");
-	NO(op(PLAN_STORAGE, "drive/" D4, DRIVE(SELF, "false", "in", ""), 0, NULL), "drop an extent");
+	YES(op(PLAN_STORAGE, "drive/" NONE, DRIVE(SELF, "false", "in", ""), 0, END));
+	YES(op(PLAN_STORAGE, "drive/" D3, DRIVE(SELF, "false", "in", ""), 0, END));
+	YES(op(PLAN_STORAGE, "drive/" D4, taken, 0, END));
+	NO(op(PLAN_STORAGE, "drive/" D2, DRIVE(SELF, "false", "in", ""), 0, END), "still exported");
+	NO(op(PLAN_STORAGE, "drive/" D3, DRIVE(OTHER, "false", "in", ""), 0, END), "another host");
+	NO(op(PLAN_STORAGE, "drive/" D4, DRIVE(SELF, "false", "in", ""), 0, END), "drop an extent");
 }
 
 /* "all", or as many hosts as a target's table has places. */
@@ -540,14 +541,14 @@ static void test_allow(void)
 	for (int i = 1; i < PLAN_ALLOW_MAX; i++)
 		at += sprintf(at, "," Q(OTHER));
 	strcpy(at, "]}");
-	YES(op(PLAN_STORE, "volume/" VOL, list, 0, NULL));
+	YES(op(PLAN_STORE, "volume/" VOL, list, 0, END));
 	strcpy(at, "," Q(OTHER) "]}");
-	NO(op(PLAN_STORE, "volume/" VOL, list, 0, NULL), "allow");
-	NO(op(PLAN_STORE, "volume/" VOL, "{\"allow\":[]}", 0, NULL), "allow");
-	NO(op(PLAN_STORE, "volume/" VOL, "{\"allow\":\"none\"}", 0, NULL), "allow");
-	NO(op(PLAN_STORE, "volume/" VOL, "{\"allow\":[\"x\"]}", 0, NULL), "allow");
-	NO(op(PLAN_STORE, "volume/" VOL, "{\"allow\":[7]}", 0, NULL), "allow");
-	NO(op(PLAN_STORE, "volume/" VOL, "{}", 0, NULL), "allow");
+	NO(op(PLAN_STORE, "volume/" VOL, list, 0, END), "allow");
+	NO(op(PLAN_STORE, "volume/" VOL, "{\"allow\":[]}", 0, END), "allow");
+	NO(op(PLAN_STORE, "volume/" VOL, "{\"allow\":\"none\"}", 0, END), "allow");
+	NO(op(PLAN_STORE, "volume/" VOL, "{\"allow\":[\"x\"]}", 0, END), "allow");
+	NO(op(PLAN_STORE, "volume/" VOL, "{\"allow\":[7]}", 0, END), "allow");
+	NO(op(PLAN_STORE, "volume/" VOL, "{}", 0, END), "allow");
 }
 
 static const struct suite_test tests[] = {

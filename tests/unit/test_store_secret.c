@@ -180,8 +180,14 @@ static struct token sample(size_t addresses)
 {
 	static const char *const names[] = { "store1", "192.0.2.7", "2001:db8::7", "fe80::1%eth0", "a.b-c_d",
 					     "6", "7", "8" };
-	struct token t = { .role = PLAN_STORAGE, .key_id = 65535, .id = counted(), .addresses = addresses };
+	struct token t;
 
+	/* padding counts where tokens are compared */
+	memset(&t, 0, sizeof(t));
+	t.role = PLAN_STORAGE;
+	t.key_id = 65535;
+	t.id = counted();
+	t.addresses = addresses;
 	memset(t.secret.b, 0xab, SECRET_BYTES);
 	memset(t.cluster, 0xcd, SECRET_CLUSTER);
 	for (size_t i = 0; i < addresses; i++) {
@@ -223,7 +229,7 @@ static void test_token_damaged(void)
 	for (size_t i = 0; i < n; i++) {
 		strcpy(bad, text);
 		bad[i] = bad[i] == '0' ? '1' : '0';
-		CU_ASSERT(token_parse(bad, &back) < 0);
+		CU_ASSERT_EQUAL(token_parse(bad, &back), i < strlen("meshjoin") ? -EINVAL : -EBADMSG);
 		memmove(bad + i, text + i + 1, n - i);
 		CU_ASSERT(token_parse(bad, &back) < 0);
 		strcpy(bad, text);

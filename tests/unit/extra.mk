@@ -89,7 +89,8 @@ $(BUILD)/unit/test_plan_task: $(PLAN_OBJ)
 $(BUILD)/unit/test_plan_task.o: tests/unit/task_world.h $(wildcard userspace/plan/*.h)
 
 # The cluster store: its SQLite engine, with faults of the disk.
-CLUSTER_OBJ  := $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(wildcard userspace/store/*.c))
+CLUSTER_OBJ  := $(addprefix $(BUILD)/unit/obj/userspace/store/,$(notdir $(patsubst %.c,%.o,\
+	$(wildcard userspace/store/s[qt]*.c))) key.o page.o settle.o)
 CLUSTER_TEST := store_key store_sqlite store_sqlite_file
 
 $(foreach t,$(CLUSTER_TEST),$(eval UNIT_EXTRA_$(t) := $(CLUSTER_OBJ)) \

@@ -25,10 +25,18 @@ static int write_errno, sync_errno;	/* 0: the disk works */
 static unsigned int sync_hang_ms;
 static bool sync_none;			/* where no file has to outlive the host */
 
+/* Inodes of the syncs so far, the last ones. */
+static ino_t synced[64];
+static unsigned int syncs;
+
 static int faulty_sync(int fd, long call)
 {
 	unsigned int ms = __atomic_load_n(&sync_hang_ms, __ATOMIC_RELAXED);
+	unsigned int n = __atomic_fetch_add(&syncs, 1, __ATOMIC_RELAXED);
+	struct stat st;
 
+	if (!fstat(fd, &st))
+		__atomic_store_n(&synced[n % 64], st.st_ino, __ATOMIC_RELAXED);
 	if (ms)
 		usleep(ms * 1000);
 	if (!sync_errno)
@@ -45,6 +53,19 @@ int fsync(int fd)
 int fdatasync(int fd)
 {
 	return faulty_sync(fd, SYS_fdatasync);
+}
+
+/* Among the syncs from the nth on. */
+static inline bool was_synced(const char *path, unsigned int from)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		return false;
+	for (; from < syncs; from++)
+		if (synced[from % 64] == st.st_ino)
+			return true;
+	return false;
 }
 
 static inline ssize_t faulty_write(void)

@@ -313,6 +313,7 @@ static void check_copy(unsigned int i)
 static void sq_backup(void)
 {
 	struct store *other;
+	unsigned int n;
 	pthread_t t;
 	void *ok;
 	char key[24], value[16];
@@ -337,8 +338,14 @@ static void sq_backup(void)
 	pthread_join(t, &ok);
 	CU_ASSERT_PTR_NOT_NULL(ok);
 	store_close(other);
-	/* nothing that looks like a copy is left by one that failed */
+	n = syncs;
+	CU_ASSERT_EQUAL(store_sqlite_backup(Q, copy), 0);
+	CU_ASSERT(was_synced(copy, n) && was_synced(folder, n));
+	/* refused before anything is written */
 	full(true);
+	CU_ASSERT_EQUAL(store_sqlite_backup(Q, copy), -EEXIST);
+	run("rm '%s'%s", copy, "");
+	/* nothing that looks like a copy is left by one that failed */
 	CU_ASSERT_EQUAL(store_sqlite_backup(Q, copy), -ENOSPC);
 	full(false);
 	sync_errno = EIO;

@@ -467,7 +467,7 @@ static void test_large_drives(void)
 	printf("drive of 1000 extents: %zu bytes\n", through(KEY_DRIVE, &x));
 	obj_free(KEY_DRIVE, &x);
 	drive_of(LABEL_EXTENTS_MAX, &x);
-	printf("drive of %u extents: %zu bytes\n", LABEL_EXTENTS_MAX, through(KEY_DRIVE, &x));
+	printf("drive of %u extents: %zu bytes\n", (u32)LABEL_EXTENTS_MAX, through(KEY_DRIVE, &x));
 	obj_free(KEY_DRIVE, &x);
 	drive_of(LABEL_EXTENTS_MAX + 1, &x);
 	CU_ASSERT_PTR_NULL(rig_text(KEY_DRIVE, &x, why));

@@ -142,11 +142,13 @@ static void test_lengths(void)
 	struct frame f, back;
 	size_t len;
 	u32 n;
-	u8 *b;
+	u8 *b, *longer;
 
 	for EACH(f) {
 		b = bytes_of(&f, &len);
-		b = realloc(b, len + 1);
+		longer = realloc(b, len + 1);
+		CU_ASSERT_PTR_NOT_NULL_FATAL(longer);
+		b = longer;
 		b[len] = 0;
 		for (size_t cut = FRAME_HDR; cut <= len + 1; cut++) {
 			u8 *part = malloc(cut - FRAME_HDR ? cut - FRAME_HDR : 1);

@@ -261,6 +261,27 @@ static void test_too_much(void)
 	free(big);
 }
 
+/* Whole in every byte, but for one element too many. */
+static void test_counts(void)
+{
+	static const u8 erase[] = { 0, 2, 0, 'k', 0 }, absent[] = { STORE_ABSENT, 2, 0, 'k', 0 };
+	u8 payload[8 + 5 * (STORE_OPS_MAX + 1)];
+	struct frame f;
+
+	for (int compares = 0; compares < 2; compares++)
+		for (int n = STORE_OPS_MAX; n <= STORE_OPS_MAX + 1; n++) {
+			size_t len = 8 + 5 * n, at = compares ? 6 : 8;
+
+			memset(payload, 0, sizeof(payload));
+			payload[compares ? 4 : 6] = n;
+			for (int i = 0; i < n; i++)
+				memcpy(payload + at + 5 * i, compares ? absent : erase, 5);
+			f = (struct frame) { .type = FRAME_TXN, .id = 1 };
+			CU_ASSERT_EQUAL(frame_decode(&f, payload, len), n > STORE_OPS_MAX ? -EBADMSG : 0);
+			frame_end(&f);
+		}
+}
+
 /* All frames behind each other, in pieces of each size. */
 static void test_stream(void)
 {
@@ -344,6 +365,7 @@ static const struct suite_test tests[] = {
 	{ "each byte", test_bytes },
 	{ "headers", test_header },
 	{ "more than the format has room for", test_too_much },
+	{ "an element too many", test_counts },
 	{ "a stream in pieces", test_stream },
 	{ "memory", test_memory },
 	{ "errors", test_errors },

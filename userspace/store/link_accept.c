@@ -160,9 +160,9 @@ static void make_room(struct link_server *s, const char *addr)
 		drop_stranger(victim);
 }
 
-static void tune(int fd)
+/* The kernel gives up on a peer that takes no bytes when this server would. */
+static void tune(int fd, unsigned int dead)
 {
-	unsigned int dead = 30000;
 	int one = 1;
 
 	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
@@ -210,7 +210,7 @@ static int accept_one(struct link_server *s, int listener)
 	if (getnameinfo((void *)&from, len, addr, sizeof(addr), NULL, 0, NI_NUMERICHOST))
 		strcpy(addr, "?");
 	make_room(s, addr);
-	tune(fd);
+	tune(fd, s->c.silent_ms);
 	/* The first bytes are there: epoll reports them. */
 	if (!new_stranger(s, fd, addr))
 		close(fd);

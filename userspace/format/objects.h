@@ -35,6 +35,7 @@
 #include "userspace/format/keys.h"
 #include "userspace/format/layout.h"
 #include "userspace/plan/objects.h"
+#include "userspace/plan/task.h"
 
 #define OBJ_MAJOR	1
 #define OBJ_MINOR	0
@@ -224,6 +225,11 @@ struct obj_progress {
 
 struct obj_task {
 	struct obj o;
+	/*
+	 * How far the controller is. @plan.uuid, .volume, .kind (of @verb; 0: none of plan/task.h),
+	 * .cancel (of @state) and .preempt (of @args): a view
+	 */
+	struct plan_task plan;
 	struct muuid uuid;
 	char	verb[OBJ_TEXT];		/* "volume create" */
 	json_t	*args;			/* its arguments, an object; NULL: none */
@@ -316,6 +322,8 @@ int obj_encode(int kind, const void *x, char **text, char *why, size_t size);
 void obj_key(int kind, const void *x, struct key *k);
 /* Compute the views of @plan again, after a change of their source; 0, or as obj_decode(). */
 int obj_view(int kind, void *x);
+/* Size of the structure of a kind; 0: no such kind. */
+size_t obj_bytes(int kind);
 /* Free what an object has; it is zeroed. */
 void obj_free(int kind, void *x);
 

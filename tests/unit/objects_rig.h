@@ -341,6 +341,7 @@ static void fill_roster(void *x)
 
 static void fill_task(void *x)
 {
+	struct plan_task_put *p = calloc(2, sizeof(*p));
 	struct obj_task *t = x;
 
 	t->uuid = rnd_uuid();
@@ -357,6 +358,14 @@ static void fill_task(void *x)
 	t->changed = rnd63();
 	t->afters = 3;
 	t->after = rnd_uuids(3);
+	t->stage = 2 + rnd_below(3);
+	t->plan.version = 1 + rnd_below(1000);
+	t->plan.puts = 2;
+	t->plan.put = p;
+	for (u32 i = 0; i < 2; i++)
+		p[i] = (struct plan_task_put) { .place = rnd_below(1024), .drive = rnd_uuid(),
+						.extent = rnd_uuid(), .start = LABEL_AREA * (1 + rnd_below(99)),
+						.length = LABEL_AREA * (1 + rnd_below(99)) };
 }
 
 static void fill_event(void *x)
@@ -448,7 +457,8 @@ static const struct rig_kind rig_kinds[] = {
 	KIND(KEY_ROSTER, roster, .array = { ARRAY(obj_roster, plan.bar, plan.barred),
 					    ARRAY(obj_roster, plan.roster, plan.groups),
 					    ARRAY(obj_roster, group, groups) }),
-	KIND(KEY_TASK, task, OBJECT(task, args), .array = { ARRAY(obj_task, after, afters) }),
+	KIND(KEY_TASK, task, OBJECT(task, args),
+	     .array = { ARRAY(obj_task, after, afters), ARRAY(obj_task, plan.put, plan.puts) }),
 	KIND(KEY_EVENT, event, OBJECT(event, details)),
 	KIND(KEY_STATUS, status, OBJECT(status, details)),
 	KIND(OBJ_SEEN, seen),
@@ -519,13 +529,16 @@ static char *rig_text(int kind, const union rig_any *x, char why[OBJ_WHY])
 	return text;
 }
 
-/* A view of a layout is compared by test_objects_view.c. */
+/* A view of a layout is compared by test_objects_view.c, of a task by test_objects_rules.c. */
 static void rig_blind(int kind, union rig_any *x)
 {
 	if (kind == KEY_VOLUME)
 		memset(&x->volume.plan.layout, 0, sizeof(x->volume.plan.layout));
 	if (kind == OBJ_ATTACHED)
 		memset(&x->attached.plan.layout, 0, sizeof(x->attached.plan.layout));
+	if (kind == KEY_TASK)
+		x->task.plan = (struct plan_task) { .version = x->task.plan.version,
+						    .puts = x->task.plan.puts, .put = x->task.plan.put };
 	x->o.kept = NULL;
 	x->o.v = 0;
 }

@@ -226,10 +226,11 @@ struct obj_progress {
 struct obj_task {
 	struct obj o;
 	/*
-	 * How far the controller is. @plan.uuid, .volume, .kind (of @verb; 0: none of plan/task.h),
-	 * .cancel (of @state) and .preempt (of @args): a view
+	 * @plan.puts and .version: how far the controller is. The rest is a view: .kind of @verb
+	 * (0: none of plan/task.h), .state of @stage, .cancel of @state, .preempt of @args
 	 */
 	struct plan_task plan;
+	u8	stage;			/* enum plan_task_state; 0: new */
 	struct muuid uuid;
 	char	verb[OBJ_TEXT];		/* "volume create" */
 	json_t	*args;			/* its arguments, an object; NULL: none */

@@ -20,7 +20,7 @@ static const struct field progress_fields[] = {
 
 /* The controller's steps: plan/task.h. */
 static const char *const stage_words[] = {
-	[PLAN_TASK_NEW] = "new", [PLAN_TASK_PLACED] = "placed", [PLAN_TASK_DECIDED] = "decided",
+	[PLAN_TASK_PLACED] = "placed", [PLAN_TASK_DECIDED] = "decided",
 	[PLAN_TASK_ENDED] = "ended",
 };
 
@@ -53,9 +53,10 @@ static const struct field task_fields[] = {
 	FIELD_TEXT("verb", struct obj_task, verb, verb_text_ok),
 	FIELD_KEEP("args", struct obj_task, args),
 	FIELD_WORD("state", struct obj_task, state, task_words),
-	FIELD_WORD("stage", struct obj_task, plan.state, stage_words, .flags = FIELD_MAY),
+	FIELD_WORD("stage", struct obj_task, stage, stage_words, .flags = FIELD_MAY),
 	FIELD_INT("version", struct obj_task, plan.version, 1, INT64_MAX, .flags = FIELD_MAY),
-	FIELD_LIST("puts", struct obj_task, plan.put, plan.puts, put_fields, "extent", PROT_MEMBERS_MAX),
+	FIELD_LIST("puts", struct obj_task, plan.put, plan.puts, put_fields, "extent", PROT_MEMBERS_MAX,
+		   .flags = FIELD_MAY),
 	FIELD_TEXT("step", struct obj_task, step, field_plain, .flags = FIELD_MAY),
 	FIELD_PART("progress", struct obj_task, progress, progress_fields),
 	FIELD_UUID("host", struct obj_task, host),
@@ -77,8 +78,7 @@ static void task_view(struct obj_task *t)
 	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
 		if (!strcmp(verbs[i].verb, t->verb))
 			t->plan.kind = verbs[i].kind;
-	if (!t->plan.state)
-		t->plan.state = PLAN_TASK_NEW;
+	t->plan.state = t->stage ? t->stage : PLAN_TASK_NEW;
 	t->plan.cancel = t->state == OBJ_TASK_CANCELLING || t->state == OBJ_TASK_CANCELLED;
 	t->plan.preempt = json_is_true(json_object_get(t->args, "preempt"));
 }
@@ -104,6 +104,14 @@ static int task_check(struct field_at *a, void *x)
 	return obj_check_unique(a, "after", t->after, t->afters, sizeof(*t->after), 0);
 }
 
+/* The view has no memory of its own; obj_view() makes it again. */
+static void task_drop(void *x)
+{
+	struct obj_task *t = x;
+
+	t->plan.kind = 0;
+}
+
 static void task_key(const void *x, struct key *k)
 {
 	k->task = ((const struct obj_task *)x)->uuid;
@@ -111,7 +119,7 @@ static void task_key(const void *x, struct key *k)
 
 const struct obj_type obj_type_task = {
 	.noun = "task", .bytes = sizeof(struct obj_task), .fields = task_fields, .check = task_check,
-	.key = task_key,
+	.drop = task_drop, .key = task_key,
 };
 
 static const struct field event_fields[] = {

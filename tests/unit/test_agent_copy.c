@@ -16,7 +16,7 @@ static char dir[64], file[80], why[256];
 static struct store_sqlite *Q;
 static struct store *S, *other;		/* the copy's, another host's */
 static struct copy *C;
-static char told[512];			/* keys that were reported as changed */
+static char reported[512];			/* keys that were reported as changed */
 
 static void open_store(void)
 {
@@ -98,22 +98,22 @@ static void write_raw(const char *key, const char *value)
 
 static void note(const struct key *k, void *arg)
 {
-	size_t n = strlen(told);
+	size_t n = strlen(reported);
 
 	(void)arg;
-	snprintf(told + n, sizeof(told) - n, "%s%02x ", key_word(k->kind), k->host.b[0]);
+	snprintf(reported + n, sizeof(reported) - n, "%s%02x ", key_word(k->kind), k->host.b[0]);
 }
 
 static int turn(void)
 {
-	told[0] = 0;
+	reported[0] = 0;
 	return copy_turn(C, 0, note, NULL);
 }
 
 /* Until the watch has said it all: the engine may be a moment behind. */
 static void turn_until(u64 revision)
 {
-	told[0] = 0;
+	reported[0] = 0;
 	for (int i = 0; copy_revision(C) < revision && i < 1000; i++)
 		copy_turn(C, 10, note, NULL);
 	CU_ASSERT_TRUE(copy_revision(C) >= revision);
@@ -142,19 +142,19 @@ static void t_follow(void)
 	CU_ASSERT_STRING_EQUAL(name_of(1), "one");
 	CU_ASSERT_STRING_EQUAL(name_of(2), "-");
 	turn_until(write_host(2, "two"));
-	CU_ASSERT_STRING_EQUAL(told, "host02 ");
+	CU_ASSERT_STRING_EQUAL(reported, "host02 ");
 	while ((i = copy_next(C, &hosts, 0, i)))
 		strcat(strcat(all, ((struct obj_host *)i->obj)->name), " ");
 	CU_ASSERT_STRING_EQUAL(all, "one two three ");
 	/* another kind is not followed */
 	write_raw("leader", "{}");
 	turn_until(write_host(1, "uno"));
-	CU_ASSERT_STRING_EQUAL(told, "host01 ");
+	CU_ASSERT_STRING_EQUAL(reported, "host01 ");
 	CU_ASSERT_STRING_EQUAL(name_of(1), "uno");
 	write_raw("host/01010000-0000-0000-0000-000000000000", NULL);
 	turn_until(copy_revision(C) + 1);
 	CU_ASSERT_STRING_EQUAL(name_of(1), "-");
-	CU_ASSERT_STRING_EQUAL(told, "host01 ");
+	CU_ASSERT_STRING_EQUAL(reported, "host01 ");
 	CU_ASSERT_EQUAL(turn(), 0);
 	end();
 }

@@ -232,6 +232,8 @@ static void test_tasks(void)
 	union rig_any x;
 	char why[OBJ_WHY];
 
+	try_set(KEY_VOLUME, "barred", json_pack("[i,i]", 1, 1), -EUCLEAN, "twice");
+	try_set(KEY_VOLUME, "barred", json_pack("[i]", 999), -EUCLEAN, "999");
 	try_set(KEY_TASK, "progress.done", NUMBER(1001), -EUCLEAN, "1001 of 1000");
 	try_set(KEY_TASK, "after", uuids(64), 0, NULL);
 	try_set(KEY_TASK, "after", uuids(65), -EINVAL, "after");

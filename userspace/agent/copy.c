@@ -69,7 +69,7 @@ static void item_drop(struct copy_item *i)
 	i->why = NULL;
 }
 
-static void tell(struct copy *c, const struct key *k)
+static void report(struct copy *c, const struct key *k)
 {
 	c->changes++;
 	if (c->changed)
@@ -84,7 +84,7 @@ static void entry_remove(struct copy *c, size_t at)
 	memmove(&c->entry[at], &c->entry[at + 1], (--c->nr - at) * sizeof(*c->entry));
 	item_drop(&e->item);
 	free(e);
-	tell(c, &k);
+	report(c, &k);
 }
 
 static struct entry *entry_add(struct copy *c, const char *text, const struct key *k)
@@ -162,7 +162,7 @@ static int put(struct copy *c, const struct store_kv *kv, bool listed)
 		return err;
 	e->item.modified = kv->modified;
 	e->item.lease = kv->lease;
-	tell(c, &k);
+	report(c, &k);
 	return 0;
 }
 

@@ -35,7 +35,6 @@
 #include "userspace/format/keys.h"
 #include "userspace/format/layout.h"
 #include "userspace/plan/objects.h"
-#include "userspace/plan/task.h"
 
 #define OBJ_MAJOR	1
 #define OBJ_MINOR	0
@@ -231,6 +230,8 @@ struct obj_task {
 	 */
 	struct plan_task plan;
 	u8	stage;			/* enum plan_task_state; 0: new */
+	u32	segments;		/* that an extend adds, over the members of its puts in order */
+	struct layout_segment *segment;	/* .start and .first_ref: 0, they are those of the day */
 	struct muuid uuid;
 	char	verb[OBJ_TEXT];		/* "volume create" */
 	json_t	*args;			/* its arguments, an object; NULL: none */

@@ -55,6 +55,8 @@ static const struct field task_fields[] = {
 	FIELD_WORD("state", struct obj_task, state, task_words),
 	FIELD_WORD("stage", struct obj_task, stage, stage_words, .flags = FIELD_MAY),
 	FIELD_INT("version", struct obj_task, plan.version, 1, INT64_MAX, .flags = FIELD_MAY),
+	FIELD_LIST("segments", struct obj_task, segment, segments, obj_segment_fields, NULL,
+		   PROT_SEGMENTS_MAX, .flags = FIELD_MAY),
 	FIELD_LIST("puts", struct obj_task, plan.put, plan.puts, put_fields, "extent", PROT_MEMBERS_MAX,
 		   .flags = FIELD_MAY),
 	FIELD_TEXT("step", struct obj_task, step, field_plain, .flags = FIELD_MAY),

@@ -8,10 +8,12 @@ from . import cases, kernel
 
 class Jobs:
     """Runs functions side by side while they have CPUs. The emulated CPUs of a guest
-    wait for one another: two guests of two on two CPUs take four times as long as one."""
+    wait for one another: two guests of two on two CPUs take four times as long as one,
+    so only one guest of several runs at a time."""
 
     def __init__(self, cpus):
         self.cpus = self.free = max(cpus, 1)
+        self.wide = False       # a guest of several CPUs runs
         self.given_back = threading.Condition()
 
     def run(self, jobs):
@@ -22,11 +24,13 @@ class Jobs:
             try:
                 while jobs:
                     with self.given_back:
-                        fits = next((j for j in jobs if j[0] <= self.free), None)
+                        fits = next((j for j in jobs if j[0] <= self.free and
+                                     not (j[0] > 1 and self.wide)), None)
                         if fits is None:
                             self.given_back.wait()
                             continue
                         self.free -= fits[0]
+                        self.wide = self.wide or fits[0] > 1
                     jobs.remove(fits)
                     running.append(pool.submit(self._one, *fits))
                 for r in running:
@@ -42,6 +46,7 @@ class Jobs:
         finally:
             with self.given_back:
                 self.free += n
+                self.wide = self.wide and n == 1
                 self.given_back.notify()
 
 

@@ -303,10 +303,11 @@ static void fill_writer(void *x)
 }
 
 /* A roster as the kernel gives it, of a group of @l that begins at reference @first. */
-static void rig_kernel_roster(const struct layout *l, u32 first, u8 width, u8 k, u8 out[MESHBLK_ROSTER_BYTES])
+static void rig_kernel_roster_of(const struct layout *l, u32 first, u8 width, u8 k, u64 attach,
+				 u8 out[MESHBLK_ROSTER_BYTES])
 {
 	struct prot_owner o = { .salt = l->salt, .group = first };
-	struct prot_roster r = { .attach = rnd63(), .epoch = rnd63(), .geo = { .width = width, .k = k } };
+	struct prot_roster r = { .attach = attach, .epoch = rnd63(), .geo = { .width = width, .k = k } };
 	u8 block[PROT_ROSTER_BLOCK];
 
 	memcpy(o.volume, l->volume.b, 16);
@@ -316,6 +317,11 @@ static void rig_kernel_roster(const struct layout *l, u32 first, u8 width, u8 k,
 		memcpy(r.uuid[i], l->member[l->ref[first + i].member].extent.b, 16);
 	prot_roster_seal(block, &r, &o, 0);
 	memcpy(out, block, MESHBLK_ROSTER_BYTES);
+}
+
+static void rig_kernel_roster(const struct layout *l, u32 first, u8 width, u8 k, u8 out[MESHBLK_ROSTER_BYTES])
+{
+	rig_kernel_roster_of(l, first, width, k, rnd63(), out);
 }
 
 static void fill_roster(void *x)

@@ -106,7 +106,8 @@ static void test_depth(void)
 {
 	static char deep[STORE_VALUE_MAX];
 	const char *quoted = "{\"v\":1000,\"op\":\"a\",\"host\":\"11111111-1111-4111-8111-1111111111ab\","
-			     "\"a\":\"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[\\\"[[[[[[[[[[[[[[[[[[[[[[[[\"}";
+			     "\"a\":\"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[\\\""
+			     "[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[\"}";
 	size_t len;
 	char *text;
 
@@ -224,6 +225,7 @@ static void test_numbers(void)
 		number_is(KEY_ACCESS, "\"number\":", bad[i], -EINVAL, NULL);
 		number_is(KEY_LEADER, "\"v\":", bad[i], -EINVAL, NULL);
 	}
+	number_is(KEY_ALIVE, "\"started\":", "-1", -EINVAL, "below zero");
 	number_is(KEY_ALIVE, "\"started\":", "9223372036854775807", 0, NULL);
 	number_is(KEY_ALIVE, "\"format\":", "4294967296", -EINVAL, "between");
 	number_is(KEY_ALIVE, "\"format\":", "4294968296", -EINVAL, "between");

@@ -6,6 +6,13 @@
 #define OTHER	"02020202-0202-0202-0202-020202020202"
 #define VOL	"03030303-0303-0303-0303-030303030303"
 
+#define DEVICE(host)	"{\"v\":1000,\"op\":\"a\",\"host\":\"" host "\",\"disks\":[]}"
+#define ALIVE(host)	"{\"v\":1000,\"op\":\"a\",\"host\":\"" host "\",\"boot\":\"" VOL "\",\"meshd\":\"1\"," \
+			"\"format\":1000,\"started\":0}"
+#define HOST(host, role) "{\"v\":1000,\"op\":\"a\",\"host\":\"" host "\",\"name\":\"h\",\"role\":\"" role "\"," \
+			"\"maintenance\":false,\"removed\":false,\"addresses\":[]}"
+#define CLUSTER		"{\"v\":1000,\"op\":\"a\",\"cluster\":\"" VOL "\",\"generation\":0,\"format\":1000}"
+
 /* Read a key that exists: the link works. */
 static int try_read(struct store *s)
 {
@@ -214,9 +221,14 @@ static void test_rights(void)
 	CU_ASSERT_EQUAL(store_watch(s, "volume/", 0, &id), 0);
 	CU_ASSERT_EQUAL(put_in(s, "cluster", "{}", NULL), -EACCES);
 	CU_ASSERT_PTR_NOT_NULL(strstr(store_why(s), "client must not write"));
-	CU_ASSERT_EQUAL(put_in(s, "device/" OTHER, "{}", NULL), -EACCES);
-	CU_ASSERT_EQUAL(put_in(s, "device/" SELF, "{}", NULL), 1);
-	CU_ASSERT_EQUAL(put_in(m, "cluster", "{}", NULL), 1);
+	CU_ASSERT_EQUAL(put_in(s, "device/" OTHER, DEVICE(OTHER), NULL), -EACCES);
+	CU_ASSERT_EQUAL(put_in(s, "device/" SELF, DEVICE(SELF), NULL), 1);
+	/* the codec's sentence, and another error than that of a right */
+	CU_ASSERT_EQUAL(put_in(s, "device/" SELF, DEVICE("x"), NULL), -EINVAL);
+	CU_ASSERT_PTR_NOT_NULL(strstr(store_why(s), "device/" SELF ": device: host is not a UUID"));
+	CU_ASSERT_EQUAL(put_in(m, "cluster", "{}", NULL), -EINVAL);
+	CU_ASSERT_PTR_NOT_NULL(strstr(store_why(m), "cluster: cluster: v is missing"));
+	CU_ASSERT_EQUAL(put_in(m, "cluster", CLUSTER, NULL), 1);
 	CU_ASSERT_EQUAL(get_of(d, "device/" OTHER), -ENOENT);
 	CU_ASSERT_EQUAL(store_lease_grant(s, 100, &lease), 0);
 	store_close(s);
@@ -230,7 +242,7 @@ static void test_rights(void)
 /* The judged value is read for a compare; where that does not hold, nothing is done, and it says so. */
 static void test_rights_by_value(void)
 {
-	const char *value = "{\"role\":\"client\"}";
+	const char *value = HOST(SELF, "client");
 	struct store_compare c = { STORE_ABSENT, "host/" SELF, 0 };
 	struct store_op o = { "host/" SELF, value, strlen(value), 0 };
 	struct store_txn t = { &c, 1, &o, 1 };
@@ -257,9 +269,9 @@ static void test_rights_by_value(void)
 	node_end();
 }
 
-static int put_leased(struct store *s, const char *key, u64 lease)
+static int put_leased(struct store *s, const char *key, const char *value, u64 lease)
 {
-	struct store_op o = { key, "{}", 2, lease };
+	struct store_op o = { key, value, strlen(value), lease };
 
 	return store_txn(s, &(struct store_txn) { NULL, 0, &o, 1 }, NULL);
 }
@@ -279,11 +291,11 @@ static void test_leases(void)
 	same = patient(a);
 	o = patient(b);
 	CU_ASSERT_EQUAL(store_lease_grant(s, 100, &lease), 0);
-	CU_ASSERT_EQUAL(put_leased(s, "alive/" SELF, lease), 1);
+	CU_ASSERT_EQUAL(put_leased(s, "alive/" SELF, ALIVE(SELF), lease), 1);
 	/* another handle of the host may use it, another host may not */
 	CU_ASSERT_EQUAL(store_lease_keep(same, lease), 0);
-	CU_ASSERT_EQUAL(put_leased(same, "alive/" SELF, lease), 1);
-	CU_ASSERT_EQUAL(put_leased(o, "alive/" OTHER, lease), -ENOENT);
+	CU_ASSERT_EQUAL(put_leased(same, "alive/" SELF, ALIVE(SELF), lease), 1);
+	CU_ASSERT_EQUAL(put_leased(o, "alive/" OTHER, ALIVE(OTHER), lease), -ENOENT);
 	CU_ASSERT_EQUAL(store_lease_keep(o, lease), -ENOENT);
 	CU_ASSERT_EQUAL(store_lease_revoke(o, lease), -ENOENT);
 	CU_ASSERT_EQUAL(raw_host(&r, 2, PLAN_STORE), 0);
@@ -296,7 +308,7 @@ static void test_leases(void)
 	server_stop(0);
 	server_start(0);
 	CU_ASSERT_EQUAL(store_lease_keep(s, lease), 0);
-	CU_ASSERT(holds(s, "alive/" SELF, "{}"));
+	CU_ASSERT(holds(s, "alive/" SELF, ALIVE(SELF)));
 	CU_ASSERT_EQUAL(store_lease_revoke(s, lease), 0);
 	CU_ASSERT_EQUAL(get_of(s, "alive/" SELF), -ENOENT);
 	store_close(s);
@@ -358,7 +370,7 @@ static void join_as(struct store *s, u8 role, u8 host)
 
 static void test_join(void)
 {
-	char words[JOIN_WHY];
+	char words[JOIN_WHY], key[STORE_KEY_MAX];
 	struct token t, forged;
 	struct link_keys keys;
 	struct muuid u;
@@ -392,6 +404,11 @@ static void test_join(void)
 	CU_ASSERT_EQUAL(join(&t, 0x42, &keys, "removed"), -EACCES);
 	CU_ASSERT_EQUAL(join(&t, 0, &keys, "removed"), -EACCES);
 	CU_ASSERT_EQUAL(join(&t, 0x43, &keys, NULL), 0);
+	/* a value that cannot be read admits no host */
+	t = token_for(d, PLAN_CLIENT, 100);
+	snprintf(key, sizeof(key), "token/%s", muuid_str(&t.id).s);
+	CU_ASSERT_EQUAL(put_in(d, key, "{\"role\":\"client\"}", NULL), 1);
+	CU_ASSERT_EQUAL(join(&t, 0x44, &keys, "token: v is missing"), -EACCES);
 	store_close(d);
 	node_end();
 }

@@ -686,7 +686,7 @@ static void test_many_hosts(void)
 {
 	static struct store_link *l[HOSTS];
 	static struct store *s[HOSTS];
-	char key[64];
+	char key[64], value[128];
 	int done = 0;
 
 	begin();
@@ -699,7 +699,8 @@ static void test_many_hosts(void)
 		struct muuid u = uuid_of(i + 1);
 
 		snprintf(key, sizeof(key), "device/%s", muuid_str(&u).s);
-		done += put_in(s[i], key, "{}", NULL) == 1;
+		snprintf(value, sizeof(value), "{\"v\":1000,\"op\":\"a\",\"host\":\"%s\",\"disks\":[]}", muuid_str(&u).s);
+		done += put_in(s[i], key, value, NULL) == 1;
 	}
 	CU_ASSERT_EQUAL(done, HOSTS);
 	CU_ASSERT_EQUAL(counts(0).conns, HOSTS);

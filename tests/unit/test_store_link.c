@@ -490,6 +490,13 @@ static void test_window(void)
 	__atomic_store_n(&gate_closed, 0, __ATOMIC_RELEASE);
 	CU_ASSERT(SOON_TRUE(counts(0).jobs == 0));
 	raw_close(&r);
+	/* the server ends while no worker has begun most of them: a leak would end this program */
+	__atomic_store_n(&gate_closed, 1, __ATOMIC_RELEASE);
+	CU_ASSERT_EQUAL(raw_host(&r, 1, PLAN_CLIENT), 0);
+	for (f.id = 1; f.id <= LINK_WINDOW; f.id++)
+		CU_ASSERT_EQUAL(raw_send(&r, &f), 0);
+	CU_ASSERT(SOON_TRUE(counts(0).jobs == LINK_WINDOW));
+	raw_close(&r);
 	node_end();
 }
 

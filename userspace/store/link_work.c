@@ -33,6 +33,16 @@ void serve_ready(struct serve_conn *c)
 	pthread_cond_signal(&s->work);
 }
 
+void serve_ready_end(struct link_server *s)
+{
+	struct serve_conn *c;
+
+	while ((c = s->ready)) {
+		s->ready = c->ready_next;
+		serve_put(c);
+	}
+}
+
 void serve_job(struct serve_conn *c)
 {
 	struct serve_job *j = calloc(1, sizeof(*j));

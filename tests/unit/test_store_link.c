@@ -422,9 +422,6 @@ static void test_join_expired(void)
 	begin();
 	d = direct();
 	t = token_for(d, PLAN_CLIENT, 1);
-	CU_ASSERT(SOON_TRUE(get_of(d, "token/none") == -ENOENT && usleep(100000) == 0 &&
-			    join(&t, 0x50, &keys, NULL) == -ENOENT) || true);
-	t = token_for(d, PLAN_CLIENT, 1);
 	CU_ASSERT(SOON_TRUE(({
 		char key[64];
 
@@ -609,12 +606,60 @@ static void test_silent_peer(void)
 	node_end();
 }
 
+/* A limit of time that is over now, as the server counts as well. */
+static void pass(u64 from, unsigned int ms)
+{
+	while (store_now_ms() - from < ms)
+		usleep(10000);
+}
+
+/* A host whose handshake may be late itself, on a machine that is busy. */
+static void host_in(struct raw *r)
+{
+	CU_ASSERT_FATAL(SOON_TRUE(({
+		int err = raw_host(r, 1, PLAN_CLIENT);
+
+		if (err)
+			raw_close(r);
+		!err;
+	})));
+}
+
+/* Strangers that begin and say no more have their time, and not a turn of the server longer. */
+static void test_stranger_time(void)
+{
+	struct raw host;
+	u64 from;
+	int fd[8];
+
+	N.c.shake_ms = 1000;
+	begin();
+	host_in(&host);
+	raw_turn(&host);
+	CU_ASSERT_EQUAL(counts(0).strangers, 0);
+	from = store_now_ms();
+	for (size_t i = 0; i < ARRAY_SIZE(fd); i++) {
+		fd[i] = tcp_to(N.port[0]);
+		CU_ASSERT_EQUAL(send(fd[i], "\x16", 1, MSG_NOSIGNAL), 1);
+	}
+	raw_turn(&host);
+	CU_ASSERT(counts(0).strangers == ARRAY_SIZE(fd) || store_now_ms() - from >= 1000);
+	/* all of them are accepted by now */
+	pass(store_now_ms(), 1000);
+	raw_turn(&host);
+	CU_ASSERT_EQUAL(counts(0).strangers, 0);
+	for (size_t i = 0; i < ARRAY_SIZE(fd); i++)
+		close(fd[i]);
+	raw_close(&host);
+	node_end();
+}
+
 /* Strangers that say nothing that ends: places of an address and time, and others go on. */
 static void test_strangers(void)
 {
 	struct store_link_config c;
 	char words[LINK_WHY];
-	u64 from;
+	bool all = true;
 	int fd[80];
 
 	N.c.shake_ms = 3000;
@@ -627,15 +672,15 @@ static void test_strangers(void)
 			CU_ASSERT_EQUAL(send(fd[i], "\x16", 1, MSG_NOSIGNAL), 1);
 		if (i == 40) {
 			CU_ASSERT(counts(0).strangers <= 16);
-			from = store_now_ms();
 			CU_ASSERT_EQUAL(connect_with(&c, SLOW_MS, words), 0);
-			CU_ASSERT(store_now_ms() - from < 10000);
 		}
 	}
 	CU_ASSERT(counts(0).strangers <= 16);
-	for (size_t i = 0; i < ARRAY_SIZE(fd); i++)
-		CU_ASSERT(ended(fd[i], SLOW_MS));
-	CU_ASSERT(SOON_TRUE(counts(0).strangers == 0));
+	/* the silent ones are not accepted at once: one deadline for all of them */
+	for (size_t i = 0; i < ARRAY_SIZE(fd) && all; i++)
+		all = ended(fd[i], SLOW_MS);
+	CU_ASSERT(all);
+	CU_ASSERT(!all || SOON_TRUE(counts(0).strangers == 0));
 	for (size_t i = 0; i < ARRAY_SIZE(fd); i++)
 		close(fd[i]);
 	node_end();
@@ -645,16 +690,26 @@ static void test_strangers(void)
 static void test_slow_stranger(void)
 {
 	static const u8 hello[] = { 0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3 };
-	u64 from = store_now_ms();
-	int fd, n = 0;
+	struct raw host;
+	u64 from;
+	int fd;
 
 	N.c.shake_ms = 500;
 	begin();
+	host_in(&host);
 	fd = tcp_to(N.port[0]);
-	while (!ended(fd, 50) && store_now_ms() - from < SLOW_MS)
-		(void)!send(fd, hello + n++ % sizeof(hello), 1, MSG_NOSIGNAL);
-	CU_ASSERT(store_now_ms() - from < SLOW_MS);
+	for (size_t i = 0; i < sizeof(hello); i++) {
+		from = store_now_ms();
+		(void)!send(fd, hello + i, 1, MSG_NOSIGNAL);
+		if (!i)
+			raw_turn(&host);
+		pass(from, 100);
+	}
+	/* twice its time has passed since its first byte, and 100 ms since its last one */
+	raw_turn(&host);
+	CU_ASSERT_EQUAL(counts(0).strangers, 0);
 	close(fd);
+	raw_close(&host);
 	node_end();
 }
 
@@ -727,6 +782,7 @@ static const struct suite_test tests[] = {
 	{ "more connections than allowed", test_conn_limits },
 	{ "frames that no host sends", test_garbage_frames },
 	{ "a peer that is silent", test_silent_peer },
+	{ "time of a stranger", test_stranger_time },
 	{ "strangers", test_strangers },
 	{ "a slow stranger", test_slow_stranger },
 	{ "strangers that talk", test_talkers },

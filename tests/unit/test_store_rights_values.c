@@ -258,6 +258,8 @@ static void test_access_take_of(void)
 	rig_change("access/" VOL, an_access(VOL, NULL, mesh_number(1, MESH_NUMBER_COUNTER_MAX, 0)));
 	NO(take(VOL, mesh_number(2, 0, 0) | 1 << 16), "exactly 1");
 	NO(take(VOL, mesh_number(1, 1, 0)), "exactly 1");
+	BAD(CLIENT("access/" VOL, edit(an_access(VOL, SELF, TAKEN), "number", number_text(mesh_number(2, 0, 0))), 0,
+		   "volume/" VOL), "never attached");
 	rig_change("access/" VOL, an_access(VOL, NULL, mesh_number(1, MESH_NUMBER_COUNTER_MAX - 1, 0)));
 	YES(take(VOL, mesh_number(1, MESH_NUMBER_COUNTER_MAX, 0)));
 	rights_end();
@@ -388,6 +390,11 @@ static void test_reader_end(void)
 	t.ops = 1;
 	NO(judge(PLAN_CLIENT, &t), "only where this host attaches");
 	/* of another volume; a release */
+	value = an_access(OURS, SELF, TAKEN);
+	c[1] = compare_now("volume/" OURS);
+	o[1] = (struct store_op) { "access/" OURS, value, strlen(value), 0 };
+	t.ops = 2;
+	NO(judge(PLAN_CLIENT, &t), "only where this host attaches");
 	value = an_access(OURS, NULL, NUMBER);
 	o[1] = (struct store_op) { "access/" OURS, value, strlen(value), 0 };
 	t.ops = 2;
@@ -498,6 +505,7 @@ static void test_task_change(void)
 		MUST_NOT("after", "[]", "nothing else"),
 		MUST_NOT("after.0", Q(T3), "nothing else"),
 		IS_BAD("v", "3000", "format 3.0"),
+		MAY("v", "1001"),
 	};
 
 	TRY(PLAN_CLIENT, &a, c);

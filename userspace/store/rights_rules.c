@@ -293,8 +293,8 @@ static enum rights_verdict check_take(struct judged *j, const struct plan_access
 
 	if (!is_self(j, &is->holder))
 		return rights_refuse(j, "a host must not attach for another one");
-	if (mesh_number_counter(old->number) == MESH_NUMBER_COUNTER_MAX ||
-	    is->number != mesh_number(mesh_number_generation(old->number),
+	/* Beyond the highest counter this is 0, with which the codec accepts no holder. */
+	if (is->number != mesh_number(mesh_number_generation(old->number),
 				      mesh_number_counter(old->number) + 1, 0))
 		return rights_refuse(j, "an attach must raise the counter by exactly 1");
 	return check_ready(j, &j->key.volume);
@@ -302,13 +302,13 @@ static enum rights_verdict check_take(struct judged *j, const struct plan_access
 
 static enum rights_verdict check_release(struct judged *j, const struct plan_access *old)
 {
-	if (old->mode != PLAN_RW || !is_self(j, &old->holder))
+	if (!is_self(j, &old->holder))
 		return rights_refuse(j, "this host is not the holder");
 	return j->is->access.plan.number == old->number ? RIGHTS_ALLOWED :
 	       rights_refuse(j, "a release must keep the number");
 }
 
-/* The codec knows that a holder and rw go together. */
+/* The codec knows that a holder and rw go together: a value has both or none. */
 static enum rights_verdict change_access(struct judged *j, const union obj_any *old)
 {
 	if (!is_there(old))
@@ -412,7 +412,7 @@ enum rights_verdict rule_roster(struct judged *j)
 	struct obj_access access;
 
 	VERDICT(read_access(j, &access));
-	if (access.plan.mode != PLAN_RW || !is_self(j, &access.plan.holder))
+	if (!is_self(j, &access.plan.holder))
 		return rights_refuse(j, "only the holder notes rosters");
 	/* All that read one of a later attachment than the store gave would stop. */
 	for (u32 i = 0; i < r->groups; i++)
@@ -438,7 +438,7 @@ static enum rights_verdict check_new_task(struct judged *j, const struct obj_tas
 {
 	if (!is_self(j, &t->host))
 		return rights_refuse(j, "the task must name the host that requests it");
-	if (t->state != OBJ_TASK_WAITING || t->progress.done || t->progress.total || t->step[0] || t->error[0])
+	if (t->state != OBJ_TASK_WAITING || t->progress.total || t->step[0] || t->error[0])
 		return rights_refuse(j, "a new task waits, and only the controller reports its progress");
 	if (!is_create(t))
 		return check_about(j, t);

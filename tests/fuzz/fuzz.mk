@@ -16,10 +16,15 @@ $(BUILD)/fuzz/obj/%.o: %.c $(PURE_HDR)
 
 $(BUILD)/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(call pure_objs,fuzz/obj) $(PURE_HDR)
 	@mkdir -p $(@D)
-	$(FUZZ_CC) -fsanitize=fuzzer,address,undefined -o $@ $(filter %.c %.o,$^) -lxxhash -ljansson
+	$(FUZZ_CC) $(FUZZ_CFLAGS_$*) -fsanitize=fuzzer,address,undefined -o $@ $(filter %.c %.o,$^) \
+		-lxxhash -ljansson
 
-# Not a format: it is linked for its fuzzer alone.
+# No formats: they are linked for their fuzzers alone.
 $(BUILD)/fuzz/fuzz_store_wire: $(BUILD)/fuzz/obj/userspace/store/link_wire.o
+$(BUILD)/fuzz/fuzz_objects: $(addprefix $(BUILD)/fuzz/obj/userspace/store/,rights.o rights_rules.o) \
+	$(wildcard tests/unit/*_rig.h)
+# It makes its values as unit tests do, with a stand-in for CUnit.
+FUZZ_CFLAGS_objects := -Itests/unit/portable
 
 fuzz: $(FUZZ_BIN)
 

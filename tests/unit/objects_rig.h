@@ -307,10 +307,11 @@ static void fill_writer(void *x)
 }
 
 /* A roster as the kernel gives it, of a group of @l that begins at reference @first. */
-static void rig_kernel_roster(const struct layout *l, u32 first, u8 width, u8 k, u8 out[MESHBLK_ROSTER_BYTES])
+static void rig_kernel_roster_of(const struct layout *l, u32 first, u8 width, u8 k, u64 attach,
+				 u8 out[MESHBLK_ROSTER_BYTES])
 {
 	struct prot_owner o = { .salt = l->salt, .group = first };
-	struct prot_roster r = { .attach = rnd63(), .epoch = rnd63(), .geo = { .width = width, .k = k } };
+	struct prot_roster r = { .attach = attach, .epoch = rnd63(), .geo = { .width = width, .k = k } };
 	u8 block[PROT_ROSTER_BLOCK];
 
 	memcpy(o.volume, l->volume.b, 16);
@@ -320,6 +321,11 @@ static void rig_kernel_roster(const struct layout *l, u32 first, u8 width, u8 k,
 		memcpy(r.uuid[i], l->member[l->ref[first + i].member].extent.b, 16);
 	prot_roster_seal(block, &r, &o, 0);
 	memcpy(out, block, MESHBLK_ROSTER_BYTES);
+}
+
+static void rig_kernel_roster(const struct layout *l, u32 first, u8 width, u8 k, u8 out[MESHBLK_ROSTER_BYTES])
+{
+	rig_kernel_roster_of(l, first, width, k, rnd63(), out);
 }
 
 static void fill_roster(void *x)
@@ -407,6 +413,15 @@ static void fill_status(void *x)
 	s->details = rnd_object();
 }
 
+static void fill_token(void *x)
+{
+	struct obj_token *t = x;
+
+	t->token = rnd_uuid();
+	t->role = 1 + rnd_below(3);
+	t->host = rnd_uuid();
+}
+
 static void fill_seen(void *x)
 {
 	struct obj_seen *s = x;
@@ -475,33 +490,14 @@ static const struct rig_kind rig_kinds[] = {
 			ARRAY(obj_task, segment, segments) }),
 	KIND(KEY_EVENT, event, OBJECT(event, details)),
 	KIND(KEY_STATUS, status, OBJECT(status, details)),
+	KIND(KEY_TOKEN, token),
 	KIND(OBJ_SEEN, seen),
 	KIND(OBJ_ATTACHED, attached, .array = { ARRAY(obj_attached, plan.bar, plan.barred),
 						OWN(obj_attached, record),
 						ARRAY(obj_attached, leaving, leavings) }),
 };
 
-union rig_any {
-	struct obj o;
-	struct obj_cluster cluster;
-	struct obj_leader leader;
-	struct obj_host host;
-	struct obj_alive alive;
-	struct obj_device device;
-	struct obj_drive drive;
-	struct obj_volume volume;
-	struct obj_name name;
-	struct obj_access access;
-	struct obj_reader reader;
-	struct obj_want want;
-	struct obj_writer writer;
-	struct obj_roster roster;
-	struct obj_task task;
-	struct obj_event event;
-	struct obj_status status;
-	struct obj_seen seen;
-	struct obj_attached attached;
-};
+
 
 static bool rig_file(int kind)
 {
@@ -525,7 +521,7 @@ static const struct rig_kind *rig_of(int kind)
 	return NULL;
 }
 
-static void rig_fill(int kind, union rig_any *x)
+static void rig_fill(int kind, union obj_any *x)
 {
 	memset(x, 0, sizeof(*x));
 	rig_of(kind)->fill(x);
@@ -534,7 +530,7 @@ static void rig_fill(int kind, union rig_any *x)
 }
 
 /* NULL, with @why: it is refused. */
-static char *rig_text(int kind, const union rig_any *x, char why[OBJ_WHY])
+static char *rig_text(int kind, const union obj_any *x, char why[OBJ_WHY])
 {
 	char *text;
 	int err = obj_encode(kind, x, &text, why, OBJ_WHY);
@@ -544,7 +540,7 @@ static char *rig_text(int kind, const union rig_any *x, char why[OBJ_WHY])
 }
 
 /* A view of a layout is compared by test_objects_view.c, of a task by test_objects_rules.c. */
-static void rig_blind(int kind, union rig_any *x)
+static void rig_blind(int kind, union obj_any *x)
 {
 	if (kind == KEY_VOLUME)
 		memset(&x->volume.plan.layout, 0, sizeof(x->volume.plan.layout));
@@ -557,10 +553,10 @@ static void rig_blind(int kind, union rig_any *x)
 	x->o.v = 0;
 }
 
-static bool rig_same(int kind, const union rig_any *a, const union rig_any *b)
+static inline bool rig_same(int kind, const union obj_any *a, const union obj_any *b)
 {
 	const struct rig_kind *k = rig_of(kind);
-	union rig_any x = *a, y = *b;
+	union obj_any x = *a, y = *b;
 	u8 *p = (u8 *)&x, *q = (u8 *)&y;
 
 	for (size_t i = 0; i < ARRAY_SIZE(k->array) && k->array[i].each; i++) {

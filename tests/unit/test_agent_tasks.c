@@ -335,10 +335,12 @@ static void settle(void)
 
 static void request(u8 t, u8 v, const char *verb, json_t *args)
 {
-	struct obj_task x = { .uuid = id('t', t), .volume = id('v', v), .state = OBJ_TASK_WAITING,
+	struct obj_task x = { .uuid = id('t', t), .state = OBJ_TASK_WAITING,
 			      .host = id('h', 1), .args = args };
 
 	snprintf(x.verb, sizeof(x.verb), "%s", verb);
+	if (v)
+		x.volume = id('v', v);
 	put(KEY_TASK, &x);
 	json_decref(args);
 }
@@ -470,12 +472,17 @@ static void t_refused(void)
 	CU_ASSERT_PTR_NOT_NULL(strstr(task(5)->error, "stripp"));
 	CU_ASSERT(done(6, OBJ_TASK_FAILED));
 	CU_ASSERT_PTR_NOT_NULL(strstr(task(6)->error, "size"));
+	/* a create may leave the volume's UUID to the controller */
+	request(8, 0, "volume create", create_args("unnamed", "linear", 10 << 20, "host"));
+	settle();
+	CU_ASSERT(done(8, OBJ_TASK_DONE));
+	CU_ASSERT_PTR_NOT_NULL(copy_obj(A, &(struct key) { .kind = KEY_VOLUME, .volume = task(8)->volume }));
 	/* a verb that no decision is for is left alone */
 	request(7, 3, "volume paint", json_object());
 	settle();
 	CU_ASSERT(done(7, OBJ_TASK_WAITING));
 	CU_ASSERT_PTR_NULL(volume(1));
-	CU_ASSERT_EQUAL(extents_left(), 2);
+	CU_ASSERT_EQUAL(extents_left(), 3);
 	end();
 }
 
@@ -535,6 +542,28 @@ static void t_cancel(void)
 	CU_ASSERT_EQUAL(volume(2)->plan.barred, 0);
 	CU_ASSERT_EQUAL(volume(2)->record->version, 1);
 	CU_ASSERT_EQUAL(extents_left(), 2);
+	end();
+}
+
+/* A task that is to follow another one. */
+static void t_after(void)
+{
+	struct muuid *first = malloc(sizeof(*first));
+	struct obj_task x = { .uuid = id('t', 2), .volume = id('v', 2), .state = OBJ_TASK_WAITING,
+			      .host = id('h', 1), .verb = "volume create", .afters = 1, .after = first };
+
+	begin(1, 0);
+	*first = id('t', 1);
+	request(1, 1, "volume create", create_args("a", "linear", 100 << 20, "host"));
+	x.args = create_args("b", "linear", 100 << 20, "host");
+	put(KEY_TASK, &x);
+	json_decref(x.args);
+	controller();
+	CU_ASSERT_PTR_NOT_NULL(volume(1));
+	CU_ASSERT_PTR_NULL(volume(2));
+	settle();
+	CU_ASSERT(done(2, OBJ_TASK_DONE));
+	free(first);
 	end();
 }
 
@@ -644,6 +673,7 @@ int main(void)
 	CU_add_test(s, "refused", t_refused);
 	CU_add_test(s, "cancelled", t_cancel);
 	CU_add_test(s, "overtaken", t_overtaken);
+	CU_add_test(s, "one after another", t_after);
 	CU_add_test(s, "who leads", t_lead);
 	CU_add_test(s, "candidates", t_candidates);
 	CU_basic_set_mode(CU_BRM_NORMAL);

@@ -11,6 +11,7 @@
 #define D "22222222-2222-4222-8222-2222222222cd"
 #define V "33333333-3333-4333-8333-3333333333ef"
 #define T "44444444-4444-4444-8444-44444444440f"
+#define I "55555555-5555-4555-8555-555555555501"
 #define NULL_UUID "00000000-0000-0000-0000-000000000000"
 
 /* The table of the contract, by hand. */
@@ -35,6 +36,7 @@ static const struct {
 	{ KEY_TASK, "task/" T, { "task/" } },
 	{ KEY_EVENT, "event/" H "/7fffffffffffffff", { "event/", "event/" H "/" } },
 	{ KEY_STATUS, "status/" H "/" V, { "status/", "status/" H "/" } },
+	{ KEY_TOKEN, "token/" I, { "token/" } },
 };
 
 static struct key key_of(enum key_kind kind)
@@ -46,6 +48,7 @@ static struct key key_of(enum key_kind kind)
 	CU_ASSERT(!muuid_parse(V, &k.volume));
 	CU_ASSERT(!muuid_parse(V, &k.about));
 	CU_ASSERT(!muuid_parse(T, &k.task));
+	CU_ASSERT(!muuid_parse(I, &k.token));
 	return k;
 }
 
@@ -93,6 +96,7 @@ static void test_equal(void)
 		b.drive.b[15] ^= 1;
 		b.volume.b[3] ^= 1;
 		b.task.b[4] ^= 1;
+		b.token.b[6] ^= 1;
 		b.about.b[5] ^= 1;
 		b.serial ^= 1;
 		b.name[0] ^= 1;
@@ -158,7 +162,8 @@ static void test_bad(void)
 		"name/db-part1", "name/\xc3\xa4",
 		"name/a234567890123456789012345678901234567890123456789012345678901234",
 		"event/" H, "event/" H "/0", "event/" H "/8000000000000000",
-		"event/" H "/000000000000000A", "event/" H "/00000000000000001", "task/x",
+		"event/" H "/000000000000000A", "event/" H "/00000000000000001", "task/x", "token/", "token/x",
+		"token/" I "/" I, "token/" NULL_UUID,
 		"device/" H "x", "session/" H,
 	};
 	char text[2 * STORE_KEY_MAX];

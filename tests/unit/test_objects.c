@@ -7,14 +7,14 @@
 
 #define each_kind(k) const struct rig_kind *k = rig_kinds; k < rig_kinds + ARRAY_SIZE(rig_kinds); k++
 
-static int decode(int kind, const char *text, union rig_any *x, char *why)
+static int decode(int kind, const char *text, union obj_any *x, char *why)
 {
 	return obj_decode(kind, text, strlen(text), x, why, OBJ_WHY);
 }
 
 static void test_round_trip(void)
 {
-	union rig_any x, y;
+	union obj_any x, y;
 	char why[OBJ_WHY], *text, *again;
 
 	for (each_kind(k)) {
@@ -58,7 +58,7 @@ static json_t *tree_of(int kind, const char *text)
 	return j;
 }
 
-static int decode_tree(int kind, const json_t *j, union rig_any *x, char *why)
+static int decode_tree(int kind, const json_t *j, union obj_any *x, char *why)
 {
 	char *text = json_dumps(j, JSON_COMPACT);
 	int err;
@@ -100,6 +100,7 @@ static const struct { int kind; const char *path; int err; } may[] = {
 	{ KEY_TASK, ".puts", 0 }, { KEY_TASK, ".segments", 0 },
 	{ KEY_EVENT, ".volume", 0 }, { KEY_EVENT, ".drive", 0 }, { KEY_EVENT, ".details", 0 },
 	{ KEY_STATUS, ".words", 0 }, { KEY_STATUS, ".details", 0 },
+	{ KEY_TOKEN, ".host", 0 },
 	{ OBJ_ATTACHED, ".leaving", 0 }, { OBJ_ATTACHED, ".io.timeout_ms", 0 },
 	{ OBJ_ATTACHED, ".io.queue_depth", 0 }, { OBJ_ATTACHED, ".layout.members[].addr", 0 },
 	{ OBJ_ATTACHED, ".layout.members[].port", 0 }, { OBJ_ATTACHED, ".layout.salt", -EUCLEAN },
@@ -129,7 +130,7 @@ struct walk {
 static void refused(struct walk *w, const char *path, int want)
 {
 	char why[OBJ_WHY];
-	union rig_any x;
+	union obj_any x;
 	int err = decode_tree(w->kind, w->root, &x, why);
 
 	w->tried++;
@@ -213,7 +214,7 @@ static void walk_value(struct walk *w, const char *path, json_t *j)
 
 static void test_each_member(void)
 {
-	union rig_any x;
+	union obj_any x;
 	char why[OBJ_WHY], *text;
 
 	for (each_kind(k)) {
@@ -240,7 +241,7 @@ static void test_root(void)
 {
 	static const char *const bad[] = { "", " ", "null", "true", "7", "1.5", "\"x\"", "[]", "{}", "{", "[{}]",
 					   "{\"v\":1000}x", "\xff", "{\"v\":99999999999999999999}" };
-	union rig_any x;
+	union obj_any x;
 	char why[OBJ_WHY];
 
 	for (each_kind(k))
@@ -260,7 +261,7 @@ static void test_root(void)
 
 static void test_truncated(void)
 {
-	union rig_any x;
+	union obj_any x;
 	char why[OBJ_WHY], *text;
 
 	for (each_kind(k)) {
@@ -280,7 +281,7 @@ static void test_truncated(void)
 static void test_duplicates(void)
 {
 	char why[OBJ_WHY], *text, *twice;
-	union rig_any x;
+	union obj_any x;
 	u32 tried;
 
 	for (each_kind(k)) {
@@ -329,7 +330,7 @@ static u32 add_unknown(json_t *j, const char *path)
 
 static void test_unknown_kept(void)
 {
-	union rig_any x;
+	union obj_any x;
 	char why[OBJ_WHY], *text;
 	json_t *want, *got;
 
@@ -363,7 +364,7 @@ static void test_versions(void)
 		{ 0, -EINVAL }, { 1, -EINVAL }, { 999, -EINVAL }, { 1000, 0 }, { 1999, 0 },
 		{ 2000, -EPROTONOSUPPORT }, { 4000000000, -EPROTONOSUPPORT }, { 1LL << 32, -EINVAL },
 	};
-	union rig_any x;
+	union obj_any x;
 	char why[OBJ_WHY], *text;
 	json_t *j;
 
@@ -392,7 +393,7 @@ static void test_versions(void)
 static void test_operation(void)
 {
 	static const char *const bad[] = { "", "A", "a b", "a_", "\xc3\xa4" };
-	union rig_any x;
+	union obj_any x;
 	char why[OBJ_WHY], *text;
 
 	for (each_kind(k)) {
@@ -424,7 +425,7 @@ static void test_operation(void)
 /* A value knows where it belongs. */
 static void test_keys(void)
 {
-	union rig_any x, y;
+	union obj_any x, y;
 	char why[OBJ_WHY], *text, name[STORE_KEY_MAX];
 	struct key key;
 
@@ -459,7 +460,7 @@ static void test_keys(void)
 /* A file of the state folder in which any one bit is another one. */
 static void test_damaged_files(void)
 {
-	union rig_any x;
+	union obj_any x;
 	char why[OBJ_WHY], *text;
 
 	for (each_kind(k)) {

@@ -97,7 +97,24 @@ static int request_of(const struct task_facts *f, const struct task_args *a, str
 	return 0;
 }
 
-static void begin_layout(const struct tasks *t, const struct task_facts *f, const struct task_args *a,
+static int random_bytes(void *to, size_t n)
+{
+	return getrandom(to, n, 0) == (ssize_t)n ? 0 : -EIO;
+}
+
+/* RFC 4122, version 4. */
+static int random_uuids(struct muuid *u, size_t n)
+{
+	int err = random_bytes(u, n * sizeof(*u));
+
+	for (size_t i = 0; i < n; i++) {
+		u[i].b[6] = (u[i].b[6] & 0x0f) | 0x40;
+		u[i].b[8] = (u[i].b[8] & 0x3f) | 0x80;
+	}
+	return err;
+}
+
+static int begin_layout(const struct tasks *t, const struct task_facts *f, const struct task_args *a,
 			 struct layout *l)
 {
 	l->volume = f->task->volume;
@@ -106,11 +123,7 @@ static void begin_layout(const struct tasks *t, const struct task_facts *f, cons
 	l->lba = 512;
 	l->created = t->now;
 	l->spares = a->spares;
-}
-
-static int random_bytes(void *to, size_t n)
-{
-	return getrandom(to, n, 0) == (ssize_t)n ? 0 : -EIO;
+	return muuid_null(&l->volume) ? random_uuids(&l->volume, 1) : 0;
 }
 
 /* Below 2^63, and not 0: as JSON has it. */
@@ -130,7 +143,7 @@ static int choose(const struct tasks *t, const struct task_facts *f, const struc
 	struct choose_drive *d;
 	char why[CHOOSE_WHY] = "";
 	u32 n = 0, i;
-	int err = id ? random_bytes(id, PROT_MEMBERS_MAX * sizeof(*id)) : -ENOMEM;
+	int err = id ? random_uuids(id, PROT_MEMBERS_MAX) : -ENOMEM;
 
 	d = err ? NULL : candidates(t, a, &n);
 	if (!d) {
@@ -172,8 +185,8 @@ static int made_begin(const struct tasks *t, const struct task_facts *f, struct 
 	if (f->volume)
 		memcpy(m->layout, f->volume->record, sizeof(*m->layout));
 	else
-		begin_layout(t, f, a, m->layout);
-	return 0;
+		err = begin_layout(t, f, a, m->layout);
+	return err;
 }
 
 int task_make_place(const struct tasks *t, const struct task_facts *f, struct task_made *m)

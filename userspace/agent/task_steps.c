@@ -34,6 +34,8 @@ static void compare(struct making *m)
 	struct key k;
 
 	lead_compare(m->t->lead, &m->deal);
+	if (muuid_null(v))	/* a create whose volume has no name yet */
+		return;
 	if (c & PLAN_OBJ_VOLUME) {
 		k = volume_key(KEY_VOLUME, v);
 		deal_same(&m->deal, &k);
@@ -102,7 +104,7 @@ static int made(struct making *m, int err, const struct task_made *x)
 
 static int create_volume(struct making *m, const struct task_made *x)
 {
-	const struct muuid *v = &m->f->task->volume;
+	const struct muuid *v = &m->task.volume;
 	struct obj_volume volume = { .plan = { .uuid = *v, .state = PLAN_CREATING },
 				     .record = x->layout };
 	struct obj_access access = { .volume = *v, .plan = { .mode = PLAN_NONE, .clean = true } };
@@ -156,6 +158,7 @@ static int place(struct making *m)
 		task_made_free(&x);
 		return ret;
 	}
+	m->task.volume = x.layout->volume;
 	m->task.stage = PLAN_TASK_PLACED;
 	m->task.plan.put = x.put;
 	m->task.plan.puts = x.puts;

@@ -49,25 +49,27 @@ size_t field_enter_member(struct field_at *a, const char *name)
 
 int field_wrong(struct field_at *a, int err, const char *format, ...)
 {
+	bool first = a->len >= 2 && !strcmp(a->path + a->len - 2, ": ");
 	char words[160];
 	va_list args;
+	size_t at;
 
 	va_start(args, format);
 	vsnprintf(words, sizeof(words), format, args);
 	va_end(args);
-	if (a->why && a->size)
-		snprintf(a->why, a->size, "%s%s%s", a->path,
-			 a->len >= 2 && !strcmp(a->path + a->len - 2, ": ") ? "" : " ", words);
+	if (a->why && a->size) {
+		at = snprintf(a->why, a->size, "%s%s", a->path, first ? "" : " ");
+		/* The parser of JSON repeats bytes of the value, which a stranger chose. */
+		if (at < a->size)
+			printable(words, a->why + at, a->size - at);
+	}
 	a->err = err;
 	return err;
 }
 
 bool field_plain(const char *text)
 {
-	char out[1024];
-
-	printable(text, out, sizeof(out));
-	return !strcmp(text, out);
+	return printable_ok(text);
 }
 
 void field_number_set(void *at, u32 bytes, u64 v)
@@ -233,10 +235,34 @@ static int bytes_get(struct field_at *a, const struct field *f, const json_t *j,
 	return 0;
 }
 
-static int keep_get(struct field_at *a, json_t *j, void *at)
+/* Names and texts go to terminals and logs as they are, at any depth. The parser has bounded that. */
+static bool plain_inside(const json_t *j)
+{
+	const char *name;
+	json_t *one;
+	size_t i;
+
+	if (json_is_string(j))
+		return field_plain(json_string_value(j));
+	json_array_foreach(j, i, one) {
+		if (!plain_inside(one))
+			return false;
+	}
+	json_object_foreach((json_t *)j, name, one) {
+		if (!field_plain(name) || !plain_inside(one))
+			return false;
+	}
+	return true;
+}
+
+static int keep_get(struct field_at *a, const struct field *f, json_t *j, void *at)
 {
 	if (!json_is_object(j))
 		return field_wrong(a, -EINVAL, "is not an object");
+	if (!json_object_size(j) && f->flags & FIELD_MAY)
+		return field_wrong(a, -EINVAL, "is empty");
+	if (!plain_inside(j))
+		return field_wrong(a, -EINVAL, "has a name or a text with characters that are not allowed");
 	*(json_t **)at = json_incref(j);
 	return 0;
 }
@@ -320,7 +346,7 @@ static int value_get(struct field_at *a, const struct field *f, json_t *j, void 
 	case FIELD_HEX:
 		return bytes_get(a, f, j, at);
 	case FIELD_KEEP:
-		return keep_get(a, j, at);
+		return keep_get(a, f, j, at);
 	case FIELD_PART:
 		return fields_get(a, f->of, j, at);
 	case FIELD_OWN:

@@ -25,7 +25,7 @@ enum field_kind {
 	FIELD_UUID,	/* struct muuid; in JSON in lower case and never null */
 	FIELD_BITS,	/* u64, all 64 bits; in JSON 16 hexadecimal digits */
 	FIELD_HEX,	/* u8[]; in JSON hexadecimal without the zeroes at the end */
-	FIELD_KEEP,	/* json_t *, a reference: an object with members of its own rules */
+	FIELD_KEEP,	/* json_t *, a reference: an object with members of its own rules, plain text */
 	FIELD_PART,	/* a structure inside, a nested object */
 	FIELD_OWN,	/* pointer to a structure that is allocated, a nested object */
 	FIELD_LIST,	/* array and its count */

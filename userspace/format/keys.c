@@ -8,7 +8,7 @@
 
 _Static_assert(KEY_NAME_MAX == LAYOUT_NAME, "a key has room for a volume's name");
 
-enum segment { NONE, HOST, DRIVE, VOLUME, TASK, ABOUT, NAME, SERIAL };
+enum segment { NONE, HOST, DRIVE, VOLUME, TASK, TOKEN, ABOUT, NAME, SERIAL };
 
 #define SERIAL_DIGITS	16
 
@@ -32,6 +32,7 @@ static const struct key_form {
 	[KEY_TASK]	= { "task",	{ TASK } },
 	[KEY_EVENT]	= { "event",	{ HOST, SERIAL } },
 	[KEY_STATUS]	= { "status",	{ HOST, ABOUT } },
+	[KEY_TOKEN]	= { "token",	{ TOKEN } },
 };
 
 static const struct key_form *form_of(enum key_kind kind)
@@ -60,6 +61,8 @@ static struct muuid *uuid_of(struct key *k, enum segment s)
 		return &k->volume;
 	case TASK:
 		return &k->task;
+	case TOKEN:
+		return &k->token;
 	case ABOUT:
 		return &k->about;
 	default:

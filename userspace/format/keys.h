@@ -4,12 +4,13 @@
  *
  *   cluster   leader    host/H     alive/H    device/H    drive/D    volume/V    name/N
  *   access/V  reader/V/H   want/H/V   writer/V   roster/V   task/T   event/H/S   status/H/U
+ *   token/I
  *
- *   H, D, V, T   UUID of a host, drive, volume or task, in lower case, never null
- *   U            UUID of a host, drive, volume or task
- *   N            name of a volume, layout_name_ok()
- *   S            number of an event of that host: 16 hexadecimal digits, so that the order of
- *                keys is the order of events
+ *   H, D, V, T, I   UUID of a host, drive, volume, task or token, in lower case, never null
+ *   U               UUID of a host, drive, volume or task
+ *   N               name of a volume, layout_name_ok()
+ *   S               number of an event of that host: 16 hexadecimal digits, so that the order of
+ *                   keys is the order of events
  *
  * Each object has exactly one text: the parser refuses every other spelling.
  */
@@ -39,6 +40,7 @@ enum key_kind {
 	KEY_TASK,
 	KEY_EVENT,
 	KEY_STATUS,
+	KEY_TOKEN,
 	KEY_KINDS
 };
 
@@ -48,7 +50,7 @@ enum key_kind {
 struct key {
 	enum key_kind kind;
 	/* segments that the kind has; the others are zero */
-	struct muuid host, drive, volume, task;
+	struct muuid host, drive, volume, task, token;
 	struct muuid about;	/* of KEY_STATUS */
 	u64	serial;		/* of KEY_EVENT, below 2^63 */
 	char	name[KEY_NAME_MAX];

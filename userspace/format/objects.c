@@ -19,6 +19,7 @@ static const struct obj_type *const types[OBJ_KINDS] = {
 	[KEY_WANT] = &obj_type_want, [KEY_WRITER] = &obj_type_writer,
 	[KEY_ROSTER] = &obj_type_roster, [KEY_TASK] = &obj_type_task,
 	[KEY_EVENT] = &obj_type_event, [KEY_STATUS] = &obj_type_status,
+	[KEY_TOKEN] = &obj_type_token,
 	[OBJ_SEEN] = &obj_type_seen, [OBJ_ATTACHED] = &obj_type_attached,
 };
 
@@ -89,6 +90,9 @@ static int type_decode(const struct obj_type *t, const void *text, size_t len, v
 		return field_wrong(a, -EINVAL, "has %zu bytes, at most %u are allowed", len, STORE_VALUE_MAX);
 	if (t->file && !sum_ok(text, len))
 		return field_wrong(a, -EUCLEAN, "is damaged: its checksum is wrong");
+	err = obj_check_bounds(a, text, len);
+	if (err)
+		return err;
 	j = json_loadb(text, len, JSON_REJECT_DUPLICATES, &e);
 	if (!j)
 		return field_wrong(a, -EINVAL, "is no JSON (byte %d: %s)", e.position, e.text);
@@ -194,6 +198,30 @@ int obj_encode(int kind, const void *x, char **text, char *why, size_t size)
 		field_wrong(&a, err, "has no room in memory");
 	json_decref(j);
 	return err;
+}
+
+int obj_gives(int kind, const void *x, const struct obj *over, const struct obj *value)
+{
+	const struct obj_type *t = type_of(kind);
+	struct field_at a;
+	json_t *j;
+	int ret;
+
+	if (!t)
+		return -EINVAL;
+	field_begin(&a, t->noun, NULL, 0);
+	j = over ? json_deep_copy(over->kept) : json_object();
+	if (!j)
+		return -ENOMEM;
+	ret = fields_put(&a, version_fields, x, j);
+	if (!ret && !t->file)
+		ret = fields_put(&a, op_fields, x, j);
+	if (!ret)
+		ret = fields_put(&a, t->fields, x, j);
+	if (!ret)
+		ret = json_equal(j, value->kept);
+	json_decref(j);
+	return ret;
 }
 
 void obj_key(int kind, const void *x, struct key *k)

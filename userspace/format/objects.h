@@ -3,13 +3,14 @@
  * Objects of the cluster store: values, which are JSON objects, to structures and back.
  *
  *   objects.c           reading and writing of any kind, by a table of kinds
- *   objects_host.c      cluster, leader, host, alive, device
+ *   objects_host.c      cluster, leader, host, alive, device, token
  *   objects_drive.c     drive
  *   objects_volume.c    volume, name
  *   objects_access.c    access, reader, want, writer
  *   objects_roster.c    roster
  *   objects_task.c      task, event, status
  *   objects_file.c      seen, attached: a host's own files, with a checksum
+ *   objects_bounds.c    bounds of a value's text
  *   fields.h            the tables of members; view.h: what decisions see
  *
  *   value   { "v": 1000, "op": "5f1c..", "drive": "6d0e..", "size": 4096, .. }
@@ -51,6 +52,13 @@
 #define OBJ_ADDRESSES_MAX 16
 #define OBJ_DISKS_MAX	1024
 #define OBJ_AFTER_MAX	64
+
+/*
+ * Of the JSON text. A parsed value has tens of times the bytes of its text, and functions that go
+ * through it call themselves for each level.
+ */
+#define OBJ_DEPTH_MAX	32
+#define OBJ_VALUES_MAX	(128U << 10)	/* numbers, texts, lists, objects */
 
 /* What each object begins with. Zero: an object that was never written. */
 struct obj {
@@ -273,6 +281,14 @@ struct obj_status {
 	json_t	*details;		/* NULL: none */
 };
 
+/* token/T: admits one host; on a lease, with which it expires */
+struct obj_token {
+	struct obj o;
+	struct muuid token;
+	u8	role;			/* enum plan_role of that host */
+	struct muuid host;		/* which has used it; null: none yet */
+};
+
 /* File of the state folder: the store as it was seen last. */
 struct obj_seen {
 	struct obj o;
@@ -288,6 +304,30 @@ struct obj_attached {
 	struct obj_leaving *leaving;
 	bool	fresh;			/* as volume/V when it was attached */
 	struct obj_io io;
+};
+
+/* One of any kind. */
+union obj_any {
+	struct obj o;
+	struct obj_cluster cluster;
+	struct obj_leader leader;
+	struct obj_host host;
+	struct obj_alive alive;
+	struct obj_device device;
+	struct obj_drive drive;
+	struct obj_volume volume;
+	struct obj_name name;
+	struct obj_access access;
+	struct obj_reader reader;
+	struct obj_want want;
+	struct obj_writer writer;
+	struct obj_roster roster;
+	struct obj_task task;
+	struct obj_event event;
+	struct obj_status status;
+	struct obj_token token;
+	struct obj_seen seen;
+	struct obj_attached attached;
 };
 
 /* Kinds: enum key_kind, and the files. */
@@ -320,6 +360,17 @@ int obj_read(const struct key *key, const void *text, size_t len, void *x, char 
  * store_txn_settle() take another transaction's value for its own. -E2BIG: more than STORE_VALUE_MAX.
  */
 int obj_encode(int kind, const void *x, char **text, char *why, size_t size);
+/**
+ * obj_gives() - 1 if @x, written over the value that @over was read from, gives the one of @value
+ * @over: NULL: over none
+ * @value: was read
+ *
+ * With @x for @value: the value has the unknown members of the former one, in each nested object as
+ * well, and no others. With @value for @over: the members that are known are the same as those of @x.
+ *
+ * Return: 1 or 0; -ENOMEM; -EINVAL: @x cannot be written.
+ */
+int obj_gives(int kind, const void *x, const struct obj *over, const struct obj *value);
 /* The key of an object, from its members. Not of files. */
 void obj_key(int kind, const void *x, struct key *k);
 /* Compute the views of @plan again, after a change of their source; 0, or as obj_decode(). */
@@ -331,6 +382,9 @@ void obj_free(int kind, void *x);
 
 /* An operation id from random bytes. */
 void obj_op(struct obj *o, const u8 random[16]);
+
+/* "client", "storage", "store"; NULL: no enum plan_role. */
+const char *obj_role(u8 role);
 
 /* Value of a label of a host, also "rack"; NULL: the host has no such label. */
 const char *obj_host_label(const struct obj_host *h, const char *name);

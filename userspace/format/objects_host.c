@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The cluster, its controller and its hosts. See objects.h. */
+/* The cluster, its controller, its hosts, and tokens that admit hosts. See objects.h. */
 #include <errno.h>
 #include <string.h>
 
@@ -47,6 +47,11 @@ static const char *const role_words[] = {
 	[PLAN_CLIENT] = "client", [PLAN_STORAGE] = "storage", [PLAN_STORE] = "store",
 };
 
+const char *obj_role(u8 role)
+{
+	return role < sizeof(role_words) / sizeof(*role_words) ? role_words[role] : NULL;
+}
+
 /* An address or a name of DNS. */
 static bool address_ok(const char *text)
 {
@@ -92,8 +97,9 @@ static int host_check(struct field_at *a, void *x)
 
 		if (!obj_plain_name(name) || strlen(name) >= OBJ_TEXT || label_reserved(name))
 			return field_wrong(a, -EUCLEAN, "has a label whose name is not allowed");
-		if (!text || !*text || strlen(text) >= OBJ_TEXT || !field_plain(text))
-			return field_wrong(a, -EUCLEAN, "has the label %s, which is no plain text", name);
+		if (!text || !*text || strlen(text) >= OBJ_TEXT)
+			return field_wrong(a, -EUCLEAN, "has the label %s, which is no text, or none of 1 to %u"
+					   " bytes", name, OBJ_TEXT - 1);
 	}
 	for (u32 i = 0; i < h->addresses; i++)
 		for (u32 k = 0; k < i; k++)
@@ -180,4 +186,20 @@ static void device_key(const void *x, struct key *k)
 const struct obj_type obj_type_device = {
 	.noun = "device", .bytes = sizeof(struct obj_device), .fields = device_fields,
 	.check = device_check, .key = device_key,
+};
+
+static const struct field token_fields[] = {
+	FIELD_UUID("token", struct obj_token, token),
+	FIELD_WORD("role", struct obj_token, role, role_words),
+	FIELD_UUID("host", struct obj_token, host, .flags = FIELD_MAY),
+	{ .name = NULL }
+};
+
+static void token_key(const void *x, struct key *k)
+{
+	k->token = ((const struct obj_token *)x)->token;
+}
+
+const struct obj_type obj_type_token = {
+	.noun = "token", .bytes = sizeof(struct obj_token), .fields = token_fields, .key = token_key,
 };

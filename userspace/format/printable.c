@@ -32,6 +32,20 @@ static bool harmless(u32 c)
 	return true;
 }
 
+bool printable_ok(const char *text)
+{
+	const u8 *p = (const u8 *)text;
+	size_t n;
+	u32 c;
+
+	for (; *p; p += n) {
+		n = decode(p, &c);
+		if (!n || !harmless(c))
+			return false;
+	}
+	return true;
+}
+
 void printable(const char *text, char *out, size_t size)
 {
 	const u8 *p = (const u8 *)text;

@@ -10,5 +10,7 @@
  * not fit into @size bytes is cut between characters.
  */
 void printable(const char *text, char *out, size_t size);
+/* True if printable() would change nothing, whatever the length. */
+bool printable_ok(const char *text);
 
 #endif

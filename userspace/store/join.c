@@ -4,67 +4,40 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "userspace/format/json.h"
+#include "userspace/format/objects.h"
 #include "userspace/store/join.h"
 
-#define FORMAT		1000	/* of both values: major * 1000 + minor */
 #define TRIES		4
 
-/* A value begins with its format and an operation id that no other transaction has. */
-static json_t *begin_value(void)
+/* The value of an object, under an operation id that no other transaction has; NULL: no memory. */
+static char *value_of(int kind, union obj_any *x)
 {
-	static const char digits[] = "0123456789abcdef";
-	char op[2 * 16 + 1] = "";
 	struct secret random;
-	json_t *o;
+	char *text = NULL;
 
-	if (secret_random(&random))
-		return NULL;
-	for (int i = 0; i < 32; i++)
-		op[i] = digits[random.b[i] & 15];
-	o = json_object();
-	jset_u64(o, "v", FORMAT);
-	jset_str(o, "op", op);
-	return o;
+	if (!secret_random(&random)) {
+		obj_op(&x->o, random.b);
+		obj_encode(kind, x, &text, NULL, 0);
+	}
+	return text;
 }
 
-static char *token_value(u8 role, const struct muuid *host)
+static char *token_value(const struct muuid *token, u8 role, const struct muuid *host)
 {
-	json_t *o = begin_value();
-	char *text;
+	union obj_any x = { .token = { .token = *token, .role = role } };
 
-	if (!o)
-		return NULL;
-	jset_str(o, "role", token_role(role));
 	if (host)
-		jset_uuid(o, "host", host);
-	text = json_dumps(o, JSON_COMPACT);
-	json_decref(o);
-	return text;
+		x.token.host = *host;
+	return value_of(KEY_TOKEN, &x);
 }
 
 /* The host fills in name and addresses itself; until then its name is its UUID. */
 static char *host_value(u8 role, const struct muuid *host)
 {
-	json_t *o = begin_value();
-	char *text;
+	union obj_any x = { .host = { .plan = { .uuid = *host, .role = role } } };
 
-	if (!o)
-		return NULL;
-	jset_uuid(o, "host", host);
-	jset_str(o, "name", muuid_str(host).s);
-	jset_str(o, "role", token_role(role));
-	jset_bool(o, "maintenance", false);
-	jset_bool(o, "removed", false);
-	json_object_set_new(o, "addresses", json_array());
-	text = json_dumps(o, JSON_COMPACT);
-	json_decref(o);
-	return text;
-}
-
-static void key_of(const char *word, const struct muuid *u, char key[STORE_KEY_MAX])
-{
-	snprintf(key, STORE_KEY_MAX, "%s/%s", word, muuid_str(u).s);
+	muuid_text(host, x.host.name);
+	return value_of(KEY_HOST, &x);
 }
 
 static int no_memory(char why[JOIN_WHY])
@@ -81,6 +54,7 @@ static int failed(struct store *s, int err, char why[JOIN_WHY])
 
 int join_issue(struct store *s, struct token *t, unsigned int seconds, char why[JOIN_WHY])
 {
+	struct key k = { .kind = KEY_TOKEN };
 	char key[STORE_KEY_MAX], *value;
 	struct store_compare c = { STORE_ABSENT, key, 0 };
 	struct store_op op = { .key = key };
@@ -92,8 +66,8 @@ int join_issue(struct store *s, struct token *t, unsigned int seconds, char why[
 		return no_memory(why);
 	memcpy(t->id.b, random.b, sizeof(t->id.b));
 	muuid_mark_random(&t->id);
-	key_of("token", &t->id, key);
-	value = token_value(t->role, NULL);
+	k.token = t->id;
+	value = key_text(&k, key) ? NULL : token_value(&t->id, t->role, NULL);
 	if (!value)
 		return no_memory(why);
 	op.value = value;
@@ -107,37 +81,44 @@ int join_issue(struct store *s, struct token *t, unsigned int seconds, char why[
 }
 
 /* 1: bound to this host; 0: to none yet; -EACCES. */
-static int judge_token(const struct store_kv *kv, const struct muuid *host, u8 role, char why[JOIN_WHY])
+static int judge_token(const struct obj_token *t, const struct muuid *host, u8 role, char why[JOIN_WHY])
 {
-	json_t *o = json_loadb(kv->value, kv->len, 0, NULL);
-	const char *word = json_string_value(json_object_get(o, "role"));
-	const json_t *bound = json_object_get(o, "host");
-	struct muuid u;
-	int ret = 0;
-
-	if (!word || token_role_of(word) != role) {
-		snprintf(why, JOIN_WHY, "the token is for the role %.20s", word ? word : "(damaged)");
-		ret = -EACCES;
-	} else if (bound) {
-		ret = !jget_uuid(o, "host", &u) && muuid_equal(&u, host) ? 1 : -EACCES;
-		if (ret < 0)
-			snprintf(why, JOIN_WHY, "another host has used this token: print a new one");
+	if (t->role != role) {
+		snprintf(why, JOIN_WHY, "the token is for the role %s", token_role(t->role));
+		return -EACCES;
 	}
-	json_decref(o);
+	if (muuid_null(&t->host) || muuid_equal(&t->host, host))
+		return !muuid_null(&t->host);
+	snprintf(why, JOIN_WHY, "another host has used this token: print a new one");
+	return -EACCES;
+}
+
+static int read_token(const struct key *k, const struct store_kv *kv, const struct muuid *host, u8 role,
+		      char why[JOIN_WHY])
+{
+	union obj_any x;
+	int ret = obj_read(k, kv->value, kv->len, &x, why, JOIN_WHY);
+
+	if (!ret)
+		ret = judge_token(&x.token, host, role, why);
+	else if (ret != -ENOMEM)
+		ret = -EACCES;
+	obj_free(KEY_TOKEN, &x);
 	return ret;
 }
 
-static int bind_txn(struct store *s, const struct store_kv *kv, const struct muuid *host, u8 role,
-		    char why[JOIN_WHY])
+static int bind_txn(struct store *s, const struct key *k, const struct store_kv *kv,
+		    const struct muuid *host, u8 role, char why[JOIN_WHY])
 {
-	char host_key[STORE_KEY_MAX], *token = token_value(role, host), *value = host_value(role, host);
+	char *token = token_value(&k->token, role, host), *value = host_value(role, host);
+	const struct key of_host = { .kind = KEY_HOST, .host = *host };
+	char host_key[STORE_KEY_MAX];
 	struct store_compare c[2] = { { STORE_SAME, kv->key, kv->modified }, { STORE_ABSENT, host_key, 0 } };
 	struct store_op op[2] = { { kv->key, token, 0, kv->lease }, { host_key, value, 0, 0 } };
 	struct store_txn t = { c, 2, op, 2 };
 	int ret;
 
-	key_of("host", host, host_key);
-	if (token && value) {
+	if (token && value && !key_text(&of_host, host_key)) {
 		op[0].len = strlen(token);
 		op[1].len = strlen(value);
 		ret = store_txn(s, &t, NULL);
@@ -153,11 +134,13 @@ static int bind_txn(struct store *s, const struct store_kv *kv, const struct muu
 
 static int host_known(struct store *s, const struct muuid *host, char why[JOIN_WHY])
 {
+	const struct key k = { .kind = KEY_HOST, .host = *host };
 	char key[STORE_KEY_MAX];
 	struct store_page p;
-	int err;
+	int err = key_text(&k, key);
 
-	key_of("host", host, key);
+	if (err)
+		return no_memory(why);
 	err = store_get(s, key, &p);
 	store_page_free(&p);
 	if (err == -ENOENT)
@@ -173,22 +156,21 @@ static int host_known(struct store *s, const struct muuid *host, char why[JOIN_W
 static int bind_once(struct store *s, const struct muuid *token, const struct muuid *host, u8 role,
 		     char why[JOIN_WHY])
 {
+	const struct key k = { .kind = KEY_TOKEN, .token = *token };
 	char key[STORE_KEY_MAX];
-	struct store_page p;
-	int ret;
+	struct store_page p = { 0 };
+	int ret = key_text(&k, key) ? -ENOENT : store_get(s, key, &p);
 
-	key_of("token", token, key);
-	ret = store_get(s, key, &p);
 	if (ret == -ENOENT)
 		snprintf(why, JOIN_WHY, "the token has expired, or is another cluster's: print a new one");
 	else if (ret)
 		failed(s, ret, why);
 	else
-		ret = judge_token(p.kv, host, role, why);
+		ret = read_token(&k, p.kv, host, role, why);
 	if (!ret)
 		ret = host_known(s, host, why);
 	if (!ret)
-		ret = bind_txn(s, p.kv, host, role, why);
+		ret = bind_txn(s, &k, p.kv, host, role, why);
 	store_page_free(&p);
 	return ret;
 }

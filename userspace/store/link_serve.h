@@ -174,6 +174,8 @@ void *serve_work_thread(void *server);
 void serve_job(struct serve_conn *c);
 /* Under the lock: let a worker see the connection, if it has jobs and room for answers. */
 void serve_ready(struct serve_conn *c);
+/* Workers have ended: connections that none of them has seen. */
+void serve_ready_end(struct link_server *s);
 
 /* link_events.c */
 void *serve_watch_thread(void *server);

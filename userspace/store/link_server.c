@@ -252,6 +252,7 @@ void link_server_stop(struct link_server *s)
 	pthread_join(s->io, NULL);
 	for (int i = 0; i < SERVE_WORKERS; i++)
 		pthread_join(s->worker[i], NULL);
+	serve_ready_end(s);
 	end_watcher(s);
 	server_free(s);
 }

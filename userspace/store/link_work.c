@@ -15,6 +15,7 @@
 #define CALL_MS_MAX	10000U
 #define CALL_MS_MIN	50U
 #define JUDGE_TRIES	3
+_Static_assert(FRAME_WORDS >= RIGHTS_WHY, "words of a verdict fit into an answer");
 #define PAGE_BYTES	(FRAME_MAX - (128U << 10))
 #define KV_BYTES	64		/* of a key in a page, beside its key and value */
 
@@ -30,6 +31,16 @@ void serve_ready(struct serve_conn *c)
 	*s->ready_end = c;
 	s->ready_end = &c->ready_next;
 	pthread_cond_signal(&s->work);
+}
+
+void serve_ready_end(struct link_server *s)
+{
+	struct serve_conn *c;
+
+	while ((c = s->ready)) {
+		s->ready = c->ready_next;
+		serve_put(c);
+	}
 }
 
 void serve_job(struct serve_conn *c)
@@ -237,9 +248,7 @@ static int judged_txn(struct serve_job *j, struct store *h, u64 *revision, char 
 	compares.ops = 0;
 	for (int i = 0; i < JUDGE_TRIES; i++) {
 		v = judge(j, h, &err, why);
-		if (v == RIGHTS_REFUSED)
-			return -EACCES;
-		if (v == RIGHTS_UNREAD)
+		if (v == RIGHTS_REFUSED || v == RIGHTS_UNREAD)
 			return err;
 		ret = store_txn(h, v == RIGHTS_ALLOWED ? &j->f.txn : &compares, revision);
 		if (ret < 0)

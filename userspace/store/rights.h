@@ -2,14 +2,19 @@
 /*
  * Rights on keys of the store, by the role that a connection proved.
  *
- *   rights.c        one table: prefix x role x verb; a transaction is judged as a whole
+ *   rights.c        one table: kind of key x role x verb; a transaction is judged as a whole
  *   rights_rule.h   one transaction while it is judged
  *   rights_rules.c  rules about values: one function each
  *
  * Each role has the rights of the roles below it. A transaction is allowed if each of its
- * operations is, and if its compares name readable keys alone. A rule that depends on the former
- * value of a key requires a compare of that key: so the value that was judged is the one that the
- * transaction replaces, or the transaction changes nothing.
+ * operations is, if no key is in it twice, and if its compares name readable keys alone. A rule that
+ * depends on the former value of a key requires a compare of that key: so the value that was judged
+ * is the one that the transaction replaces, or the transaction changes nothing.
+ *
+ * A value is decoded as a whole object before any rule sees it, of each role: one that the codec
+ * refuses would stop all hosts that read it. Rules see decoded fields. Members that this meshd does
+ * not know give no right: a client or storage host keeps those of an object that others change, too,
+ * and adds none, since a later meshd would believe them as if they had been judged.
  *
  * No I/O: the caller reads keys for the rules.
  */
@@ -19,7 +24,7 @@
 #include "userspace/plan/objects.h"
 #include "userspace/store/store.h"
 
-#define RIGHTS_WHY	256
+#define RIGHTS_WHY	384
 
 struct rights_who {
 	u8	role;		/* enum plan_role, as the key of the connection proved it */
@@ -28,7 +33,7 @@ struct rights_who {
 
 enum rights_verdict {
 	RIGHTS_ALLOWED = 0,
-	RIGHTS_REFUSED,		/* the reason is in words */
+	RIGHTS_REFUSED,		/* the reason is in words, which are plain text whatever was requested */
 	RIGHTS_STALE,		/* a compare does not hold, so the transaction changes nothing */
 	RIGHTS_UNREAD,		/* a key could not be read, so nothing is known */
 };
@@ -45,7 +50,8 @@ enum rights_verdict rights_read(const struct rights_who *who, const char *prefix
 
 /**
  * rights_txn() - judge a whole transaction
- * @err: becomes the error of @from; of RIGHTS_UNREAD alone
+ * @err: of RIGHTS_REFUSED becomes -EACCES: there is no right to do this; or -EINVAL: no role may, as
+ * the codec refuses the value or a key is there twice. Of RIGHTS_UNREAD the error of @from, or -ENOMEM
  */
 enum rights_verdict rights_txn(const struct rights_who *who, const struct store_txn *t,
 			       const struct rights_source *from, int *err, char why[RIGHTS_WHY]);

@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "driver/uapi/number.h"
-#include "userspace/format/json.h"
 #include "userspace/store/rights_rule.h"
-#include "userspace/store/token.h"
 
 #define VERB_CREATE	"volume create"	/* the task that is about no volume yet */
+#define VERB_VOLUME	"volume "	/* tasks that are about one begin so */
 
 #define VERDICT(expr)	do {					\
 		enum rights_verdict verdict_ = (expr);		\
@@ -27,51 +25,38 @@ static bool is_self(const struct judged *j, const struct muuid *u)
 	return muuid_equal(u, &j->who->host);
 }
 
-/* The member is a UUID, and is this host. */
-static bool names_self(const struct judged *j, const json_t *o, const char *member)
+static enum rights_verdict unread(struct judged *j, int err)
 {
-	struct muuid u;
-
-	return !jget_uuid(o, member, &u) && is_self(j, &u);
+	j->err = err;
+	return RIGHTS_UNREAD;
 }
 
-/* No holder: the member is missing, null, or a UUID of zeros. */
-static bool names_none(const json_t *o, const char *member)
+/* False: the store has no such key. */
+static bool is_there(const union obj_any *x)
 {
-	const json_t *m = json_object_get(o, member);
-	struct muuid u;
-
-	return !m || json_is_null(m) || (!jget_uuid(o, member, &u) && muuid_null(&u));
+	return x->o.v;
 }
 
-static bool has_word(const json_t *o, const char *member, const char *word)
+/* A key of the store, decoded; empty if there is none. Release it with obj_free() in any case. */
+static enum rights_verdict read_key(struct judged *j, const struct key *k, union obj_any *out,
+				    u64 *modified)
 {
-	const char *s = json_string_value(json_object_get(o, member));
-
-	return s && !strcmp(s, word);
-}
-
-/* A key of the store, decoded. @out: NULL if there is none. Release it with json_decref(). */
-static enum rights_verdict read_key(struct judged *j, const char *key, json_t **out, u64 *modified)
-{
+	char key[STORE_KEY_MAX], why[OBJ_WHY];
 	const struct store_kv *kv;
-	int err = j->from->get(j->from->priv, key, &kv);
+	int err = key_text(k, key);
 
-	*out = NULL;
+	memset(out, 0, sizeof(*out));
 	*modified = 0;
-	if (err == -ENOENT)
-		return RIGHTS_ALLOWED;
-	if (err) {
-		j->err = err;
-		return RIGHTS_UNREAD;
-	}
+	if (!err)
+		err = j->from->get(j->from->priv, key, &kv);
+	if (err)
+		return err == -ENOENT ? RIGHTS_ALLOWED : unread(j, err);
 	*modified = kv->modified;
-	*out = json_loadb(kv->value, kv->len, 0, NULL);
-	if (json_is_object(*out))
+	err = obj_read(k, kv->value, kv->len, out, why, sizeof(why));
+	if (!err)
 		return RIGHTS_ALLOWED;
-	json_decref(*out);
-	*out = NULL;
-	return rights_refuse(j, "%.100s is damaged: its value is no JSON object", key);
+	return err == -ENOMEM ? unread(j, err) :
+	       rights_refuse(j, "%s cannot be judged from: %s", key, why);
 }
 
 /* The compare of @key by which this transaction depends on the value; NULL: there is none. */
@@ -84,408 +69,419 @@ static const struct store_compare *compare_of(const struct judged *j, const char
 }
 
 /* read_key() of the very value that the transaction compares. */
-static enum rights_verdict read_compared(struct judged *j, const char *key, json_t **out)
+static enum rights_verdict read_compared(struct judged *j, const struct key *k, union obj_any *out)
 {
-	const struct store_compare *c = compare_of(j, key);
-	u64 modified;
-
-	*out = NULL;
-	if (!c)
-		return rights_refuse(j, "the transaction must compare %.100s", key);
-	VERDICT(read_key(j, key, out, &modified));
-	if (modified == (c->kind == STORE_SAME ? c->modified : 0))
-		return RIGHTS_ALLOWED;
-	json_decref(*out);
-	*out = NULL;
-	return RIGHTS_STALE;
-}
-
-static void volume_key(const char *word, const struct muuid *volume, char key[STORE_KEY_MAX])
-{
-	snprintf(key, STORE_KEY_MAX, "%s/%s", word, muuid_str(volume).s);
-}
-
-/* A list of hosts that is well formed: no more than a target's table can have. */
-static bool allow_whole(const json_t *allow)
-{
-	struct muuid u;
-	const json_t *one;
-	size_t i;
-
-	if (!json_is_array(allow) || !json_array_size(allow) || json_array_size(allow) > PLAN_ALLOW_MAX)
-		return false;
-	json_array_foreach(allow, i, one) {
-		if (!json_is_string(one) || muuid_parse(json_string_value(one), &u))
-			return false;
-	}
-	return true;
-}
-
-/* Every host is allowed. */
-static bool allow_all(const json_t *volume)
-{
-	const json_t *allow = json_object_get(volume, "allow");
-
-	return json_is_string(allow) && !strcmp(json_string_value(allow), "all");
-}
-
-static bool allows_self(const struct judged *j, const json_t *volume)
-{
-	const json_t *allow = json_object_get(volume, "allow"), *one;
-	struct muuid u;
-	size_t i;
-
-	if (allow_all(volume))
-		return true;
-	if (!allow_whole(allow))
-		return false;
-	json_array_foreach(allow, i, one) {
-		if (!muuid_parse(json_string_value(one), &u) && is_self(j, &u))
-			return true;
-	}
-	return false;
-}
-
-/* The volume exists and its allow names this host. @compared: the transaction depends on it. */
-static enum rights_verdict check_allow(struct judged *j, const struct muuid *volume, bool compared,
-				       const char *state)
-{
+	const struct store_compare *c;
 	char key[STORE_KEY_MAX];
-	enum rights_verdict v;
-	json_t *o;
 	u64 modified;
-	bool ok, state_ok;
 
-	volume_key("volume", volume, key);
-	v = compared ? read_compared(j, key, &o) : read_key(j, key, &o, &modified);
-	if (v)
-		return v;
-	if (!o)
-		return rights_refuse(j, "there is no volume %s", muuid_str(volume).s);
-	ok = allows_self(j, o);
-	state_ok = !state || has_word(o, "state", state);
-	json_decref(o);
-	if (!ok)
-		return rights_refuse(j, "this host is not in the allow of volume %s", muuid_str(volume).s);
-	return state_ok ? RIGHTS_ALLOWED :
-	       rights_refuse(j, "volume %s is not %s", muuid_str(volume).s, state);
+	memset(out, 0, sizeof(*out));
+	if (key_text(k, key))
+		return unread(j, -EINVAL);
+	c = compare_of(j, key);
+	if (!c)
+		return rights_refuse(j, "the transaction must compare %s", key);
+	VERDICT(read_key(j, k, out, &modified));
+	return modified == (c->kind == STORE_SAME ? c->modified : 0) ? RIGHTS_ALLOWED : RIGHTS_STALE;
+}
+
+/*
+ * A rule about the value that the key has, and the one that it gets. @old: compared; empty if there
+ * is none.
+ */
+typedef enum rights_verdict (*change_rule)(struct judged *j, const union obj_any *old);
+
+static enum rights_verdict judge_change(struct judged *j, change_rule rule)
+{
+	union obj_any old;
+	enum rights_verdict v = read_compared(j, &j->key, &old);
+
+	if (!v)
+		v = rule(j, &old);
+	obj_free(j->key.kind, &old);
+	return v;
+}
+
+/* Members that are not known here cannot be judged. */
+static enum rights_verdict check_unknown(struct judged *j, const union obj_any *old)
+{
+	int ret = obj_gives(j->key.kind, j->is, is_there(old) ? &old->o : NULL, &j->is->o);
+
+	if (ret < 0)
+		return unread(j, ret);
+	return ret ? RIGHTS_ALLOWED :
+	       rights_refuse(j, "members that this version does not know must stay as they are, and none"
+			     " must be added");
+}
+
+static bool allows_self(const struct judged *j, const struct plan_volume *v)
+{
+	for (u32 i = 0; i < v->allows; i++)
+		if (is_self(j, &v->allow[i]))
+			return true;
+	return !v->allows;
+}
+
+static enum rights_verdict check_volume(struct judged *j, const struct obj_volume *v, bool ready)
+{
+	if (!v->o.v)
+		return rights_refuse(j, "there is no such volume");
+	if (!allows_self(j, &v->plan))
+		return rights_refuse(j, "this host is not in the allow of volume %s", muuid_str(&v->plan.uuid).s);
+	if (ready && v->plan.state != PLAN_VOLUME_READY)
+		return rights_refuse(j, "volume %s is not ready", muuid_str(&v->plan.uuid).s);
+	return RIGHTS_ALLOWED;
+}
+
+/* The volume exists and its allow names this host. */
+static enum rights_verdict check_allow(struct judged *j, const struct muuid *volume)
+{
+	const struct key k = { .kind = KEY_VOLUME, .volume = *volume };
+	enum rights_verdict v;
+	union obj_any x;
+	u64 modified;
+
+	v = read_key(j, &k, &x, &modified);
+	if (!v)
+		v = check_volume(j, &x.volume, false);
+	obj_free(k.kind, &x);
+	return v;
+}
+
+/* The same, the volume is ready, and the transaction depends on it. */
+static enum rights_verdict check_ready(struct judged *j, const struct muuid *volume)
+{
+	const struct key k = { .kind = KEY_VOLUME, .volume = *volume };
+	enum rights_verdict v;
+	union obj_any x;
+
+	v = read_compared(j, &k, &x);
+	if (!v)
+		v = check_volume(j, &x.volume, true);
+	obj_free(k.kind, &x);
+	return v;
 }
 
 enum rights_verdict rule_own(struct judged *j)
 {
-	return is_self(j, &j->seg[0]) ? RIGHTS_ALLOWED :
-	       rights_refuse(j, "a %s must not write keys of another host", rights_role(j->who->role));
+	return is_self(j, &j->key.host) ? RIGHTS_ALLOWED :
+	       rights_refuse(j, "a host of role %s must not write keys of another host", rights_role(j->who->role));
 }
 
 /* The role is what the key of the connection proved; a tombstone stays. */
-enum rights_verdict rule_host(struct judged *j)
+static enum rights_verdict change_host(struct judged *j, const union obj_any *old)
 {
-	const char *role = json_string_value(json_object_get(j->value, "role"));
-	bool removed = false;
-	json_t *old;
-
-	VERDICT(rule_own(j));
-	if (!role || token_role_of(role) != j->who->role)
+	if (j->is->host.plan.role != j->who->role)
 		return rights_refuse(j, "the role of this host is %s, by its key",
 				     rights_role(j->who->role));
-	VERDICT(read_compared(j, j->op->key, &old));
-	if (old)
-		jget_bool(old, "removed", &removed);
-	json_decref(old);
-	return removed ? rights_refuse(j, "this host was removed") : RIGHTS_ALLOWED;
+	if (old->host.plan.removed)
+		return rights_refuse(j, "this host was removed");
+	return check_unknown(j, old);
 }
 
-/* @n: of the extent in the array of @drive with this UUID; NULL: none. */
-static const json_t *find_extent(const json_t *drive, const char *uuid)
+enum rights_verdict rule_host(struct judged *j)
 {
-	const json_t *one;
-	size_t i;
+	VERDICT(rule_own(j));
+	return judge_change(j, change_host);
+}
 
-	json_array_foreach(json_object_get(drive, "extents"), i, one) {
-		if (has_word(one, "uuid", uuid))
-			return one;
-	}
+static const struct plan_extent *find_extent(const struct plan_drive *d, const struct muuid *extent)
+{
+	for (u32 i = 0; i < d->extents; i++)
+		if (muuid_equal(&d->extent[i].uuid, extent))
+			return &d->extent[i];
 	return NULL;
 }
 
-static bool same_member(const json_t *a, const json_t *b, const char *member)
+/* An agent labels and zeroes an extent that is wanted; all else is decided by the controller. */
+static enum rights_verdict check_extent(struct judged *j, const struct plan_extent *was,
+					const struct plan_extent *is)
 {
-	const json_t *x = json_object_get(a, member), *y = json_object_get(b, member);
+	const char *what = NULL;
 
-	return x == y || json_equal(x, y);
+	if (!muuid_equal(&was->volume, &is->volume))
+		what = "volume";
+	else if (was->place != is->place)
+		what = "place";
+	else if (was->start != is->start)
+		what = "start";
+	else if (was->length != is->length)
+		what = "length";
+	else if (was->state != is->state && !(was->state == PLAN_WANTED && is->state == PLAN_READY))
+		what = "state";
+	return what ? rights_refuse(j, "an agent must not change the %s of an extent", what) : RIGHTS_ALLOWED;
 }
 
 /*
  * Space is given out by the controller and freed once nothing needs it: an agent moves no extent,
  * and drops only those that are freeing. One that its label has and the key lacks it may add.
  */
-static enum rights_verdict check_extents(struct judged *j, const json_t *old)
+static enum rights_verdict check_extents(struct judged *j, const struct plan_drive *old)
 {
-	static const char *const fixed[] = { "volume", "place", "start", "length" };
-	const json_t *list = json_object_get(j->value, "extents"), *one, *was;
-	const char *uuid;
-	size_t i, k;
+	const struct plan_drive *d = &j->is->drive.plan;
+	const struct plan_extent *was;
 
-	if (list && !json_is_array(list))
-		return rights_refuse(j, "extents are no array");
-	json_array_foreach(list, i, one) {
-		uuid = json_string_value(json_object_get(one, "uuid"));
-		if (!uuid || find_extent(j->value, uuid) != one)
-			return rights_refuse(j, "an extent has no UUID, or that of another one");
-		was = find_extent(old, uuid);
-		for (k = 0; was && k < sizeof(fixed) / sizeof(*fixed); k++)
-			if (!same_member(one, was, fixed[k]))
-				return rights_refuse(j, "an agent must not change the %s of an extent",
-						     fixed[k]);
+	for (u32 i = 0; i < d->extents; i++) {
+		was = find_extent(old, &d->extent[i].uuid);
+		if (was)
+			VERDICT(check_extent(j, was, &d->extent[i]));
+		else if (d->extent[i].state == PLAN_FREEING)
+			return rights_refuse(j, "an agent must not add an extent that is freeing");
 	}
-	json_array_foreach(json_object_get(old, "extents"), i, was) {
-		uuid = json_string_value(json_object_get(was, "uuid"));
-		if (uuid && !find_extent(j->value, uuid) && !has_word(was, "state", "freeing"))
+	for (u32 i = 0; i < old->extents; i++)
+		if (old->extent[i].state != PLAN_FREEING && !find_extent(d, &old->extent[i].uuid))
 			return rights_refuse(j, "an agent must not drop an extent that is not freeing");
-	}
 	return RIGHTS_ALLOWED;
 }
 
-static bool is_local(const json_t *drive)
+/* A drive that was given up stays so until a command erases it. */
+static enum rights_verdict check_drive(struct judged *j, const union obj_any *old)
 {
-	bool local;
-
-	return !jget_bool(drive, "local", &local) && local;
+	if (j->is->drive.plan.wanted == PLAN_FORGOTTEN || old->drive.plan.wanted == PLAN_FORGOTTEN)
+		return rights_refuse(j, "a drive is forgotten, and remembered again, by the controller alone");
+	VERDICT(check_extents(j, &old->drive.plan));
+	return check_unknown(j, old);
 }
 
 /* A drive of this machine that no other host reaches. */
-enum rights_verdict rule_drive_client(struct judged *j)
+static enum rights_verdict change_drive_client(struct judged *j, const union obj_any *old)
 {
-	enum rights_verdict v;
-	json_t *old;
+	bool had = is_there(old);
 
-	VERDICT(read_compared(j, j->op->key, &old));
-	if (!names_self(j, j->value, "host") || (old && !names_self(j, old, "host")))
-		v = rights_refuse(j, "a client must not write drives of another host");
-	else if (!is_local(j->value) || (old && !is_local(old)))
-		v = rights_refuse(j, "a client must not write drives that are not local ones");
-	else
-		v = check_extents(j, old);
-	json_decref(old);
-	return v;
+	if (!is_self(j, &j->is->drive.plan.host) || (had && !is_self(j, &old->drive.plan.host)))
+		return rights_refuse(j, "a client must not write drives of another host");
+	if (!j->is->drive.local || (had && !old->drive.local))
+		return rights_refuse(j, "a client must not write drives that are not local ones");
+	return check_drive(j, old);
 }
 
-/* A storage host takes over a drive that has left its former host. */
-static bool has_left(const json_t *drive)
+enum rights_verdict rule_drive_client(struct judged *j)
 {
-	return has_word(drive, "wanted", "out") || names_none(drive, "host");
+	return judge_change(j, change_drive_client);
+}
+
+/* A storage host takes over a drive that has left its former host, and is the same hardware. */
+static enum rights_verdict check_move(struct judged *j, const struct obj_drive *old)
+{
+	const struct obj_drive *is = &j->is->drive;
+
+	if (old->plan.wanted != PLAN_OUT)
+		return rights_refuse(j, "the drive is still exported by its former host");
+	if (strcmp(old->wwid, is->wwid) || strcmp(old->serial, is->serial))
+		return rights_refuse(j, "world-wide id or serial are not those of the drive that its former host"
+				     " had: this is a copy");
+	return RIGHTS_ALLOWED;
+}
+
+static enum rights_verdict change_drive_storage(struct judged *j, const union obj_any *old)
+{
+	if (!is_self(j, &j->is->drive.plan.host))
+		return rights_refuse(j, "a storage host must not write drives of another host");
+	if (is_there(old) && !is_self(j, &old->drive.plan.host))
+		VERDICT(check_move(j, &old->drive));
+	return check_drive(j, old);
 }
 
 enum rights_verdict rule_drive_storage(struct judged *j)
 {
-	enum rights_verdict v;
-	json_t *old;
-
-	VERDICT(read_compared(j, j->op->key, &old));
-	if (!names_self(j, j->value, "host"))
-		v = rights_refuse(j, "a storage host must not write drives of another host");
-	else if (old && !names_self(j, old, "host") && !has_left(old))
-		v = rights_refuse(j, "the drive is still exported by its former host");
-	else
-		v = check_extents(j, old);
-	json_decref(old);
-	return v;
+	return judge_change(j, change_drive_storage);
 }
 
-/* The layout is judged by the controller; the list must fit a target's table. */
-enum rights_verdict rule_volume(struct judged *j)
+static enum rights_verdict check_take(struct judged *j, const struct plan_access *old)
 {
-	return allow_all(j->value) || allow_whole(json_object_get(j->value, "allow")) ? RIGHTS_ALLOWED :
-	       rights_refuse(j, "allow is neither \"all\" nor 1 to %u hosts", PLAN_ALLOW_MAX);
-}
+	const struct plan_access *is = &j->is->access.plan;
 
-static enum rights_verdict check_take(struct judged *j, const json_t *old)
-{
-	u64 was, is;
-
-	if (!names_self(j, j->value, "holder"))
+	if (!is_self(j, &is->holder))
 		return rights_refuse(j, "a host must not attach for another one");
-	if (jget_u64(old, "number", &was) || jget_u64(j->value, "number", &is))
-		return rights_refuse(j, "the number is missing");
-	if (mesh_number_counter(was) == MESH_NUMBER_COUNTER_MAX ||
-	    is != mesh_number(mesh_number_generation(was), mesh_number_counter(was) + 1, 0))
+	/* Beyond the highest counter this is 0, with which the codec accepts no holder. */
+	if (is->number != mesh_number(mesh_number_generation(old->number),
+				      mesh_number_counter(old->number) + 1, 0))
 		return rights_refuse(j, "an attach must raise the counter by exactly 1");
-	return check_allow(j, &j->seg[0], true, "ready");
+	return check_ready(j, &j->key.volume);
 }
 
-static enum rights_verdict check_release(struct judged *j, const json_t *old)
+static enum rights_verdict check_release(struct judged *j, const struct plan_access *old)
 {
-	u64 was, is;
-
-	if (!has_word(old, "mode", "rw") || !names_self(j, old, "holder"))
+	if (!is_self(j, &old->holder))
 		return rights_refuse(j, "this host is not the holder");
-	if (!names_none(j->value, "holder"))
-		return rights_refuse(j, "without a mode there is no holder");
-	if (jget_u64(old, "number", &was) || jget_u64(j->value, "number", &is) || was != is)
-		return rights_refuse(j, "a release must keep the number");
-	return RIGHTS_ALLOWED;
+	return j->is->access.plan.number == old->number ? RIGHTS_ALLOWED :
+	       rights_refuse(j, "a release must keep the number");
+}
+
+/* The codec knows that a holder and rw go together: a value has both or none. */
+static enum rights_verdict change_access(struct judged *j, const union obj_any *old)
+{
+	if (!is_there(old))
+		return rights_refuse(j, "the controller makes this key, with its volume");
+	if (j->is->access.plan.mode == PLAN_RW)
+		VERDICT(check_take(j, &old->access.plan));
+	else if (j->is->access.plan.mode == PLAN_NONE)
+		VERDICT(check_release(j, &old->access.plan));
+	else
+		return rights_refuse(j, "the mode must be rw or none");
+	return check_unknown(j, old);
 }
 
 enum rights_verdict rule_access(struct judged *j)
 {
-	enum rights_verdict v;
-	json_t *old;
-
-	VERDICT(read_compared(j, j->op->key, &old));
-	if (!old)
-		v = rights_refuse(j, "the controller makes this key, with its volume");
-	else if (has_word(j->value, "mode", "rw"))
-		v = check_take(j, old);
-	else if (has_word(j->value, "mode", "none"))
-		v = check_release(j, old);
-	else
-		v = rights_refuse(j, "the mode must be rw or none");
-	json_decref(old);
-	return v;
+	return judge_change(j, change_access);
 }
 
 /* access/V as this transaction compares it. */
-static enum rights_verdict read_access(struct judged *j, json_t **out)
+static enum rights_verdict read_access(struct judged *j, struct obj_access *out)
 {
-	char key[STORE_KEY_MAX];
+	const struct key k = { .kind = KEY_ACCESS, .volume = j->key.volume };
+	union obj_any x;
+	enum rights_verdict v = read_compared(j, &k, &x);
 
-	volume_key("access", &j->seg[0], key);
-	VERDICT(read_compared(j, key, out));
-	return *out ? RIGHTS_ALLOWED : rights_refuse(j, "there is no %.100s", key);
-}
-
-static bool same_number(const json_t *a, const json_t *b)
-{
-	u64 x, y;
-
-	return !jget_u64(a, "number", &x) && !jget_u64(b, "number", &y) &&
-	       mesh_number_access(x) == mesh_number_access(y);
+	if (!v && !is_there(&x))
+		v = rights_refuse(j, "the volume has no access key");
+	if (!v) {
+		*out = x.access;
+		out->o.kept = NULL;
+	}
+	obj_free(k.kind, &x);
+	return v;
 }
 
 /* A reader's OPENs have the number under which it attached; a later one would be refused for good. */
 enum rights_verdict rule_reader(struct judged *j)
 {
-	json_t *access;
-	bool same;
+	struct obj_access access;
 
-	if (!is_self(j, &j->seg[1]))
+	if (!is_self(j, &j->key.host))
 		return rights_refuse(j, "a host must not attach for another one");
 	VERDICT(read_access(j, &access));
-	same = same_number(j->value, access);
-	json_decref(access);
-	if (!same)
+	if (j->is->reader.plan.number != access.plan.number)
 		return rights_refuse(j, "the number is not that of the volume's access");
-	return check_allow(j, &j->seg[0], true, "ready");
+	return check_ready(j, &j->key.volume);
+}
+
+/* True if this operation takes the volume for writing, which rule_access judges by itself. */
+static bool takes(const struct store_op *op, const struct key *access)
+{
+	union obj_any x;
+	struct key k;
+	bool is;
+
+	if (!op->value || key_parse(op->key, &k) || !key_equal(&k, access))
+		return false;
+	is = !obj_read(&k, op->value, op->len, &x, NULL, 0) && x.access.plan.mode == PLAN_RW;
+	obj_free(k.kind, &x);
+	return is;
 }
 
 /* A writer that preempts removes all readers, in the transaction that takes the volume. */
 enum rights_verdict rule_reader_end(struct judged *j)
 {
-	char key[STORE_KEY_MAX];
+	const struct key access = { .kind = KEY_ACCESS, .volume = j->key.volume };
 
-	if (is_self(j, &j->seg[1]))
+	if (is_self(j, &j->key.host))
 		return RIGHTS_ALLOWED;
-	volume_key("access", &j->seg[0], key);
-	for (size_t i = 0; i < j->txn->ops; i++) {
-		const struct store_op *op = &j->txn->op[i];
-
-		/* rule_access judges the operation itself: with a holder it is an attach of this host. */
-		if (op->value && !strcmp(op->key, key)) {
-			json_t *o = json_loadb(op->value, op->len, 0, NULL);
-			bool takes = has_word(o, "mode", "rw");
-
-			json_decref(o);
-			if (takes)
-				return RIGHTS_ALLOWED;
-		}
-	}
+	for (size_t i = 0; i < j->txn->ops; i++)
+		if (takes(&j->txn->op[i], &access))
+			return RIGHTS_ALLOWED;
 	return rights_refuse(j, "another host's reader ends only where this host attaches for writing");
 }
 
-static enum rights_verdict check_writer(struct judged *j)
+/* Of a put and of a delete. */
+static enum rights_verdict change_writer(struct judged *j, const union obj_any *old)
 {
-	json_t *old;
-	bool free_or_own;
-
-	VERDICT(read_compared(j, j->op->key, &old));
-	free_or_own = !old || names_self(j, old, "host");
-	json_decref(old);
-	return free_or_own ? RIGHTS_ALLOWED : rights_refuse(j, "another host is to be the writer");
+	if (is_there(old) && !is_self(j, &old->writer.host))
+		return rights_refuse(j, "another host is to be the writer");
+	return j->is ? check_unknown(j, old) : RIGHTS_ALLOWED;
 }
 
 enum rights_verdict rule_writer(struct judged *j)
 {
-	if (!names_self(j, j->value, "host"))
+	if (!is_self(j, &j->is->writer.host))
 		return rights_refuse(j, "a client must not choose another host as the writer");
-	VERDICT(check_writer(j));
-	return check_allow(j, &j->seg[0], false, NULL);
+	VERDICT(judge_change(j, change_writer));
+	return check_allow(j, &j->key.volume);
 }
 
 enum rights_verdict rule_writer_end(struct judged *j)
 {
-	return check_writer(j);
-}
-
-/* No roster is of a later attachment than the store gave: all that read it would stop. */
-static bool rosters_fit(const json_t *value, const json_t *access)
-{
-	const json_t *one;
-	u64 number, attach;
-	size_t i;
-
-	if (jget_u64(access, "number", &number) || !json_is_array(json_object_get(value, "groups")))
-		return false;
-	json_array_foreach(json_object_get(value, "groups"), i, one) {
-		if (json_object_get(one, "attach") &&
-		    (jget_u64(one, "attach", &attach) ||
-		     mesh_number_access(attach) > mesh_number_access(number)))
-			return false;
-	}
-	return true;
+	return judge_change(j, change_writer);
 }
 
 /* Only the holder knows them, and only while it is the holder. */
 enum rights_verdict rule_roster(struct judged *j)
 {
-	bool holder, fit;
-	json_t *access;
+	const struct obj_roster *r = &j->is->roster;
+	struct obj_access access;
 
 	VERDICT(read_access(j, &access));
-	holder = has_word(access, "mode", "rw") && names_self(j, access, "holder");
-	fit = rosters_fit(j->value, access);
-	json_decref(access);
-	if (!holder)
+	if (!is_self(j, &access.plan.holder))
 		return rights_refuse(j, "only the holder notes rosters");
-	return fit ? RIGHTS_ALLOWED : rights_refuse(j, "a roster is of a later attachment");
+	if (mesh_number_access(r->plan.number) != access.plan.number)
+		return rights_refuse(j, "the rosters are of another attachment than the one that holds the volume");
+	/* All that read one of a later attachment than the store gave would stop. */
+	for (u32 i = 0; i < r->groups; i++)
+		if (mesh_number_access(r->group[i].plan.attach) > access.plan.number)
+			return rights_refuse(j, "groups[%u] is of a later attachment", i);
+	return RIGHTS_ALLOWED;
 }
 
-/* A create has no volume yet; any other task is about one whose allow names this host. */
-static enum rights_verdict check_task(struct judged *j, const json_t *task)
+static bool is_create(const struct obj_task *t)
 {
-	struct muuid volume;
+	return !strcmp(t->verb, VERB_CREATE);
+}
 
-	if (has_word(task, "verb", VERB_CREATE))
-		return RIGHTS_ALLOWED;
-	if (jget_uuid(task, "volume", &volume))
+static enum rights_verdict check_about(struct judged *j, const struct obj_task *t)
+{
+	if (strncmp(t->verb, VERB_VOLUME, strlen(VERB_VOLUME)) || muuid_null(&t->volume))
 		return rights_refuse(j, "a client may only create volumes, and change those that allow it");
-	return check_allow(j, &volume, false, NULL);
+	return check_allow(j, &t->volume);
+}
+
+/* The controller names the volume of a create; one that exists would be deleted by a cancel. */
+static enum rights_verdict check_new_task(struct judged *j, const struct obj_task *t)
+{
+	if (!is_self(j, &t->host))
+		return rights_refuse(j, "the task must name the host that requests it");
+	if (t->state != OBJ_TASK_WAITING || t->progress.total || t->step[0] || t->error[0])
+		return rights_refuse(j, "a new task waits, and only the controller reports its progress");
+	if (t->stage || t->plan.version || t->plan.puts || t->segments)
+		return rights_refuse(j, "only the controller chooses drives and decides versions");
+	if (!is_create(t))
+		return check_about(j, t);
+	return muuid_null(&t->volume) ? RIGHTS_ALLOWED :
+	       rights_refuse(j, "a create names no volume: the controller does");
+}
+
+/* Of a task that is there a client changes one thing: it requests the end. */
+static enum rights_verdict check_cancel(struct judged *j, const struct obj_task *old)
+{
+	struct obj_task want = *old;
+	int ret;
+
+	if (j->is->task.state != OBJ_TASK_CANCELLING ||
+	    (old->state != OBJ_TASK_WAITING && old->state != OBJ_TASK_RUNNING &&
+	     old->state != OBJ_TASK_CANCELLING))
+		return rights_refuse(j, "a client may only cancel a task, and one that has not ended");
+	memcpy(want.o.op, j->is->o.op, sizeof(want.o.op));
+	want.o.v = j->is->o.v;
+	want.state = OBJ_TASK_CANCELLING;
+	want.changed = j->is->task.changed;
+	ret = obj_gives(KEY_TASK, &want, &j->is->o, &j->is->o);
+	if (ret < 0)
+		return unread(j, ret);
+	if (!ret)
+		return rights_refuse(j, "a cancel must change nothing else of a task");
+	if (!is_create(old))
+		return check_about(j, old);
+	return is_self(j, &old->host) ? RIGHTS_ALLOWED :
+	       rights_refuse(j, "another host has requested this task");
+}
+
+static enum rights_verdict change_task(struct judged *j, const union obj_any *old)
+{
+	VERDICT(is_there(old) ? check_cancel(j, &old->task) : check_new_task(j, &j->is->task));
+	return check_unknown(j, old);
 }
 
 enum rights_verdict rule_task(struct judged *j)
 {
-	enum rights_verdict v;
-	json_t *old;
-
-	if (!names_self(j, j->value, "host"))
-		return rights_refuse(j, "the task must name the host that requests it");
-	VERDICT(read_compared(j, j->op->key, &old));
-	v = check_task(j, j->value);
-	if (!v && old)
-		v = check_task(j, old);
-	if (!v && old && (!same_member(old, j->value, "verb") || !same_member(old, j->value, "volume")))
-		v = rights_refuse(j, "what a task is about must not change");
-	if (!v && old && has_word(old, "verb", VERB_CREATE) && !names_self(j, old, "host"))
-		v = rights_refuse(j, "another host has requested this task");
-	json_decref(old);
-	return v;
+	return judge_change(j, change_task);
 }

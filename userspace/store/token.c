@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "userspace/format/objects.h"
 #include "userspace/store/token.h"
 
 #define VERSION		"meshjoin1"
@@ -13,19 +14,15 @@
 #define CHECK_BYTES	4
 #define FIELDS		6	/* between the version and the check */
 
-static const char *const role_words[] = {
-	[PLAN_CLIENT] = "client", [PLAN_STORAGE] = "storage", [PLAN_STORE] = "store",
-};
-
 const char *token_role(u8 role)
 {
-	return role >= PLAN_CLIENT && role <= PLAN_STORE ? role_words[role] : NULL;
+	return obj_role(role);
 }
 
 u8 token_role_of(const char *word)
 {
 	for (u8 role = PLAN_CLIENT; role <= PLAN_STORE; role++)
-		if (!strcmp(role_words[role], word))
+		if (!strcmp(obj_role(role), word))
 			return role;
 	return 0;
 }

@@ -134,6 +134,7 @@ struct plan_roster {
 struct plan_rosters {
 	u64	number;		/* attachment whose kernel reported all of this */
 	u64	version;	/* of the layout that this kernel has */
+	bool	committed;	/* each roster here is; else one was noted when it was begun */
 	u32	groups;
 	const struct plan_roster *roster;
 	/* Places at which that kernel lets nothing join, since a change is being decided: change.h. */

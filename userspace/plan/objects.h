@@ -193,6 +193,7 @@ enum plan_verdict {
 	PLAN_HELD,		/* by a holder whose lease lives */
 	PLAN_OPEN,		/* an extent is open for the holder at a target */
 	PLAN_READ,		/* by readers */
+	PLAN_UNCLEAN,		/* no holder has ended it since a kernel may serve unnamed */
 	PLAN_UNKNOWN,		/* a target started a moment ago and does not know its openings */
 	PLAN_NOT_HOLDER,	/* another host has taken it since */
 	PLAN_ABOVE,		/* a label has a higher number: fenced for good */

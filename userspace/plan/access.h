@@ -69,7 +69,10 @@ enum plan_verdict plan_attach_ro(const struct plan_attach *a, u64 *number, struc
 enum plan_verdict plan_release(const struct plan_access *access, const struct muuid *host,
 			       u64 number, struct plan_access *next, struct plan_txn *t);
 
-/* The same after a target answered HELD: nothing was written under this number, which stays. */
+/*
+ * The same after a target answered HELD, or after the kernel was fenced while access still names it
+ * (a host that it had retaken the volume from came back): what another kernel serves is not known.
+ */
 enum plan_verdict plan_held(const struct plan_access *access, const struct muuid *host,
 			    u64 number, struct plan_access *next, struct plan_txn *t);
 

@@ -23,6 +23,7 @@ void host_crash(struct state *t, int h)
 
 	memset(x, 0, sizeof(*x));
 	x->cut = was.cut;
+	x->up = was.up;
 	x->rc_mode = was.rc_mode;
 	x->rc_num = was.rc_num;
 	x->rc_sn = was.rc_sn;
@@ -80,8 +81,11 @@ static void attach_step(const struct state *s, int h, bool preempt)
 	x.erase = p.erase;
 	x.num = number_packed(next.number);
 	x.lay = s->s.lay;
+	if (!preempt && a.open)
+		complain("a plain attach takes a volume that is open for another host");
 	t.attaches++;
 	t.h[h].ph = P_TXN;
+	t.h[h].up = opt.plain;
 	txn_decided(&t, &x, preempt ? "attaches with preempt" : "attaches");
 }
 
@@ -201,6 +205,7 @@ static void crash_step(const struct state *s, int h, u8 late)
 		t.late_num = s->h[h].num;
 	}
 	host_crash(&t, h);
+	t.h[h].up = 0;
 	search_reach(&t, "%c crashes%s", name(h), late ? ", an OPEN in flight" : "");
 }
 

@@ -207,6 +207,9 @@ static void fence_step(const struct state *s, int h)
 			t.d[d].grant = t.d[d].gx = t.d[d].gnum = 0;
 	}
 	host_crash(&t, h);
+	/* Its agent lives: while access names it, no other kernel that serves could be named. */
+	if (names(&s->s, h, x->num) && keeps(RULE_FENCED_NONE))
+		t.h[h].held = x->num;
 	search_reach(&t, "%c sees a label above its number: fenced for good", name(h));
 }
 

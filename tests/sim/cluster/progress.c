@@ -45,7 +45,8 @@ static const char *named_again(const struct state *s, int h)
 	struct plan_retake r = { .host = id_of_host(h), .served = number_of(s->h[h].num) };
 	u64 above;
 
-	if (o->ph != P_IDLE || s->s.vst != PLAN_VOLUME_READY || s->s.back || store_behind(s, 0xff))
+	r.holder_alive = o->up;
+	if (o->ph != P_IDLE || o->held || o->rel || s->t[0].kind || s->t[1].kind || s->s.vst != PLAN_VOLUME_READY || s->s.back || store_behind(s, 0xff))
 		return NULL;
 	for (int d = 0; d < DRIVES; d++) {
 		if (s->d[d].grant == 2 - h)

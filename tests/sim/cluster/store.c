@@ -277,7 +277,7 @@ bool store_recover(struct state *t, u8 reach)
 	t->s.clean = out.access.clean;
 	t->s.back = t->s.readers = t->s.rep_ver = 0;
 	t->s.rep_num = 0;
-	for (int d = 0; d < opt.drives && keeps(RULE_RECOVER_LABELS); d++)
+	for (int d = 0; d < opt.drives && keeps(RULE_RECOVER_LABELS) && !opt.unmarked; d++)
 		t->d[d].gen = reach >> d & 1 ? t->s.gen : t->d[d].gen;
 	recover_keys(t, reach);
 	txn_changed(t, 0xff, 0xff);

@@ -224,6 +224,7 @@ static void unrecorded(const struct state *was, const struct state *s, const str
 		return;
 	t.crashes++;
 	host_crash(&t, x->who);
+	y->up = 0;
 	y->rc_mode = old->rc_mode;
 	y->rc_num = old->rc_num;
 	y->rc_sn = old->rc_sn;

@@ -15,7 +15,8 @@
  *   check.c        what must never be seen
  *   progress.c     what must be possible from each state
  *   search.[ch]    breadth first over all states
- *   layers.[ch]    bounds and mutants
+ *   layers.[ch]    runs them all
+ *   mutants.c      bounds, and the rules that are taken out
  *   main.c         the command line
  *
  * A state is plain bytes without padding, so that equal states are equal bytes.
@@ -105,7 +106,7 @@ struct host {
 	struct lay lay;
 	/* agent: numbers that are to be released, or to be given up after HELD */
 	u16	rel, held;
-	u8	boot, cut;
+	u8	boot, cut, up;	/* up: of a plain attach: it lives, so its lease does */
 	/* record on its own disk */
 	u16	rc_num, rc_sn;
 	u8	rc_mode;
@@ -154,7 +155,7 @@ struct state {
 	O(drives) O(writes) O(crashes) O(attaches) O(restarts) O(flights) O(readers) O(late_opens) \
 	O(lates) O(views) O(changes) O(allocs) O(others) O(deletes) O(moves) O(backs) O(recovers) \
 	O(record) O(agains) O(retakes) O(plain) O(cuts) O(raises) O(window) O(unseen) O(progress) \
-	O(kilo)
+	O(unmarked) O(kilo)
 
 struct options {
 #define OPTION(o) int o;
@@ -187,7 +188,8 @@ enum rule {
 	RULE_RECORD_SET,	/* ... and written before VOLUME_SET */
 	RULE_RECORD_ATTACH,	/* ... and after the attach transaction */
 	RULE_RECOVER_LABELS,	/* recover: labels get the new generation before they are read */
-	RULE_HELD_NONE,		/* ... an attach that was HELD writes mode none */
+	RULE_HELD_NONE,		/* host: an attach that was HELD writes mode none */
+	RULE_FENCED_NONE,	/* ... and so does one that was fenced while access names it */
 	RULES,
 };
 

@@ -51,7 +51,7 @@ static enum plan_extent_step decide(const struct state *s, const struct eyes *e,
 	return plan_extent_step(&f, p);
 }
 
-/* The store's layout at its newest is what counts, whoever knows of it. */
+/* The newest layout that was decided is what counts, even if the store was put back since. */
 static void check_free(const struct state *s, int d)
 {
 	const struct drive *e = &s->d[d];

@@ -28,7 +28,7 @@ void host_crash(struct state *t, int h)
 	x->rc_num = was.rc_num;
 	x->rc_sn = was.rc_sn;
 	x->rc_lay = was.rc_lay;
-	/* Attempts are told apart where writes of one number may be of two boots, or txns are late. */
+	/* Boots differ where writes of one number may be of two of them, or transactions are late. */
 	x->boot = was.boot + ((opt.record || opt.lates) && was.ph);
 }
 

@@ -93,9 +93,16 @@ enum plan_verdict plan_change(const struct plan_change *c, struct plan_txn *t)
 	return PLAN_GO;
 }
 
-bool plan_change_opens(const struct plan_layout *l, u64 recorded)
+bool plan_change_recorded(const struct plan_layout *l, u64 version, u64 commit)
 {
-	return recorded >= l->version || plan_mutant(PLAN_MUT_OPEN_BEHIND);
+	if (version == l->version)
+		return commit == l->commit || plan_mutant(PLAN_MUT_RECORD_VERSION);
+	return version > l->version;
+}
+
+bool plan_change_opens(const struct plan_layout *l, u64 version, u64 commit)
+{
+	return plan_change_recorded(l, version, commit) || plan_mutant(PLAN_MUT_OPEN_BEHIND);
 }
 
 static bool had(const struct plan_layout *has, const struct muuid *extent)

@@ -16,7 +16,8 @@ static enum plan_extent_step txn(enum plan_extent_step step, struct plan_txn *t)
 /* The record is durable before the label has its version. */
 static enum plan_extent_step roll(const struct plan_slot *s, const struct plan_layout *l)
 {
-	bool record = s->record_version < l->version, label = s->version < l->version;
+	bool record = !plan_change_recorded(l, s->record_version, s->record_commit);
+	bool label = !plan_change_recorded(l, s->version, s->commit);
 
 	if (label && (!record || plan_mutant(PLAN_MUT_EXTENT_VERSION)))
 		return PLAN_X_ROLL;

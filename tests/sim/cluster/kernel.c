@@ -39,7 +39,7 @@ static bool may_open(const struct state *s, int h, u8 x)
 		return false;
 	layout_object(&l, &y->lay);
 	slot_object(&slot, &s->d[drive_of(x)]);
-	if (!plan_change_opens(&l.l, slot.record_version))
+	if (!plan_change_opens(&l.l, slot.record_version, slot.record_commit))
 		return false;
 	if (!y->nost || y->ph != P_OPENS)
 		return true;
@@ -249,7 +249,7 @@ static void set_step(const struct state *s, int h)
 	for (int p = 0; p < PLACES; p++) {
 		const struct key *k = s->s.lay.pl[p] ? key_get(&s->s, s->s.lay.pl[p]) : NULL;
 
-		recorded[p] = k && k->ver >= s->s.lay.ver;
+		recorded[p] = k && plan_change_recorded(&l.l, k->ver, k->com);
 	}
 	if (!plan_change_set(&l.l, &has.l, recorded))
 		return;

@@ -69,7 +69,8 @@ const struct layer larger[] = {
 
 const struct mutant mutants[] = {
 	{ RULE(LOWER), .name = "a lower number is accepted", FENCING, FORMER },
-	{ RULE(EQUAL), .name = "an equal one of another host", FENCING, NULL },
+	{ RULE(EQUAL), .name = "an equal one of another host",
+	  "writes=1 attaches=2 backs=1 unseen=1", FORMER },
 	{ RULE(DURABLE), .name = "granted before the label is durable", FENCING, FORMER },
 	{ RULE(FLIGHT), .name = "... before what is in flight has ended", FENCING, FORMER },
 	{ RULE(READERS_END), .name = "... and readers go on", READERS, ACROSS },
@@ -127,6 +128,8 @@ const struct mutant mutants[] = {
 	  "attached after repair, a part of the volume is gone" },
 	{ PLAN(OPEN_BEHIND), .name = "... that an attach begins with [5f]", BACK,
 	  "attached after repair, a part of the volume is gone" },
+	{ PLAN(RECORD_VERSION), .name = "a record of another layout of that version",
+	  "drives=3 changes=2 allocs=1 backs=1 recovers=1", "a record that stays another one" },
 	{ PLAN(EXTENT_UNKNOWN), .name = "an unknown extent is left alone [5g]", BACKS,
 	  "space that nothing will ever free" },
 	{ PLAN(RECOVER_KEYS), .name = "extents of unseen drives stay [5g]", BACKS, LACKS },

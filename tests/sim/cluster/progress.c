@@ -118,6 +118,12 @@ static bool settled(struct state *t)
 
 static const char *space(const struct state *t)
 {
+	for (int p = 0; p < PLACES; p++) {
+		u8 x = t->s.lay.pl[p];
+
+		if (x && label_has(t, x) && memcmp(&t->d[drive_of(x)].rec, &t->s.lay, sizeof(t->s.lay)))
+			return "a record that stays another one than the store's layout";
+	}
 	for (int d = 0; d < opt.drives; d++) {
 		const struct key *k = t->d[d].x ? key_get(&t->s, t->d[d].x) : NULL;
 
@@ -157,7 +163,7 @@ static const char *attaches(struct state *t)
 		if (!x)
 			continue;
 		if (!target_may_open(t, 0, x, num, true) ||
-		    !plan_change_opens(&v.l.l, t->d[drive_of(x)].rec.ver))
+		    !plan_change_opens(&v.l.l, t->d[drive_of(x)].rec.ver, t->d[drive_of(x)].rec.com))
 			return "everything is repaired, and a member refuses its OPEN";
 		if (t->must[i] & ~t->d[drive_of(x)].mask)
 			return "attached after repair, an acknowledged write is gone";

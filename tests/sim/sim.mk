@@ -6,6 +6,7 @@
 #   make sim-volume [SEEDS=N]      volumes of several groups (or SEED=S)
 #   make sim-mutants               rules taken out one by one: each must be caught
 #   make sim-exhaustive [SIM_SECONDS=N]   every schedule at small bounds, for N seconds
+#   make sim-cluster [TIER=long]   the cluster store: every order of two hosts' steps (cluster/)
 #   make check-sim                 what `make check` runs of these
 
 SEEDS       ?= 100000
@@ -19,6 +20,7 @@ SIM_MAIN    := $(addprefix tests/sim/,main.c mutants.c story.c guard.c)
 SIM_VOLUME  := $(addprefix tests/sim/,volume.c guard.c)
 SIM_ROSTER  := $(addprefix tests/sim/,roster.c roster_steps.c roster_ro.c roster_evict.c)
 SIM_ROSTER  += protect/roster/roster.c protect/roster/membership.c
+SIM_CLUSTER := $(wildcard tests/sim/cluster/*.c userspace/plan/*.c) userspace/format/uuid.c
 SIM_HDR     := $(wildcard driver/uapi/*.h protect/*.h protect/*/*.h tests/sim/*.h userspace/shim/*/*.h)
 SIM_CFLAGS  := -std=gnu11 -g -O2 -Wall -Wextra -Werror -DPROT_MUTANTS -Iuserspace/shim -I.
 
@@ -51,6 +53,12 @@ $(BUILD)/sim/sim-roster: $(SIM_ROSTER) $(SIM_HDR)
 	@mkdir -p $(@D)
 	$(CC) $(SIM_CFLAGS) -o $@ $(SIM_ROSTER) -lxxhash
 
+# Decisions of the cluster with rules that can be taken out.
+$(BUILD)/sim/sim-cluster: $(SIM_CLUSTER) $(wildcard tests/sim/cluster/*.h userspace/plan/*.h \
+		userspace/format/uuid.h driver/uapi/number.h userspace/shim/*/*.h)
+	@mkdir -p $(@D)
+	$(CC) $(SIM_CFLAGS) -DPLAN_MUTANTS -o $@ $(SIM_CLUSTER) -lxxhash
+
 sim: $(BUILD)/sim/sim$(if $(filter 4096,$(LBA)),-4k)
 	@SIM_LEVEL=$(LEVEL) $(if $(SEED),$(if $(TRACE),SIM_TRACE=1) $< seed $(SEED),$< random $(SEEDS) $(FIRST))
 
@@ -63,7 +71,10 @@ sim-mutants: $(BUILD)/sim/sim
 sim-exhaustive: $(SIM_SEARCH)
 	@SIM_SECONDS=$(SIM_SECONDS) tests/sim/exhaustive long $<
 
-check-sim: $(BUILD)/sim/sim-volume $(addprefix $(BUILD)/sim/,sim sim-4k sim-asan sim-roster) $(SIM_SEARCH)
+sim-cluster: $(BUILD)/sim/sim-cluster
+	@$< $(if $(TIER),$(TIER),check)
+
+check-sim: $(BUILD)/sim/sim-volume $(addprefix $(BUILD)/sim/,sim sim-4k sim-asan sim-roster sim-cluster) $(SIM_SEARCH)
 	@tests/sim/check $(if $(TIER),$(TIER),check) $(BUILD)/sim
 
-.PHONY: sim sim-volume sim-mutants sim-exhaustive check-sim
+.PHONY: sim sim-cluster sim-volume sim-mutants sim-exhaustive check-sim

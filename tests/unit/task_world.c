@@ -147,8 +147,13 @@ static void agent_extent(struct tworld *w, u32 d, const struct plan_extent *key,
 	case PLAN_X_ZERO:
 		s->zeroed = true;
 		break;
+	case PLAN_X_RECORD:
+		s->record_version = v->volume.layout.version;
+		break;
 	case PLAN_X_ROLL:
-		s->version = s->record_version = v->volume.layout.version;
+		if (s->record_version < v->volume.layout.version)
+			w->bad = "a label is ahead of its record";
+		s->version = v->volume.layout.version;
 		break;
 	case PLAN_X_FRESH:
 		read_store(w, v);
@@ -404,7 +409,7 @@ static void host_report(struct tworld *w)
 	    !compares(w, v, &t, 0))
 		return;
 	w->s.rosters = (struct plan_rosters) { .number = w->k.number, .version = w->k.version,
-					       .groups = w->group };
+					       .groups = w->group, .committed = true };
 	w->s.roster = (struct plan_roster) { .attach = w->k.number, .members = 2, .in_sync = w->k.in_sync };
 	for (u32 p = 0; p < 2; p++)
 		w->s.roster.extent[p] = w->k.place[p].extent;

@@ -40,7 +40,7 @@ static void test_mutants(void)
 {
 	static const enum plan_mutant must[] = {
 		PLAN_MUT_ATTACH_DELETED, PLAN_MUT_EXTENT_UNZEROED, PLAN_MUT_EXTENT_KEY,
-		PLAN_MUT_CHANGE_VERSION, PLAN_MUT_DELETE_HELD,
+		PLAN_MUT_CHANGE_VERSION, PLAN_MUT_DELETE_HELD, PLAN_MUT_EXTENT_VERSION,
 	};
 	unsigned int changed;
 
@@ -56,11 +56,30 @@ static void test_mutants(void)
 	plan_mutation = PLAN_MUT_NONE;
 }
 
+/* A begun roster may name less than the committed one before it. */
+static void test_begun(void)
+{
+	static const struct plan_volume v = { .state = PLAN_VOLUME_READY, .layout = { .version = 2 } };
+	static const struct plan_access a = { .mode = PLAN_RW, .number = 1 << 16 };
+	static const struct plan_roster roster = { .attach = 1, .members = 2, .in_sync = 1 };
+	struct plan_rosters r = { .number = 1 << 16, .version = 2, .groups = 1, .roster = &roster };
+	struct plan_extent x = { .uuid = { .b = { 'x' } }, .state = PLAN_READY };
+	struct plan_txn t;
+
+	CU_ASSERT_EQUAL(plan_freeable(&x, &v, &a, &r, false, &t), PLAN_WAIT);
+	plan_mutation = PLAN_MUT_FREE_BEGUN;
+	CU_ASSERT_EQUAL(plan_freeable(&x, &v, &a, &r, false, &t), PLAN_GO);
+	plan_mutation = PLAN_MUT_NONE;
+	r.committed = true;
+	CU_ASSERT_EQUAL(plan_freeable(&x, &v, &a, &r, false, &t), PLAN_GO);
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
 		{ "tasks in any order", test_tasks },
 		{ "rules taken out", test_mutants },
+		{ "freed by committed rosters alone", test_begun },
 		{ NULL, NULL },
 	};
 

@@ -94,6 +94,9 @@ enum plan_verdict plan_attach_ro(const struct plan_attach *a, u64 *number, struc
 	/* Also a holder that is dead: its last writes may have to be settled by a writer first. */
 	if (a->access->mode == PLAN_RW)
 		return PLAN_HELD;
+	/* After recover, or an attach that was held, a kernel may serve that access does not name. */
+	if (!a->access->clean && !plan_mutant(PLAN_MUT_READER_UNCLEAN))
+		return PLAN_UNCLEAN;
 	*number = mesh_number_access(a->access->number);
 	*t = (struct plan_txn) { .compare = PLAN_OBJ_VOLUME, .put = PLAN_OBJ_READERS };
 	if (!plan_mutant(PLAN_MUT_READER_BLIND))
@@ -162,7 +165,9 @@ enum plan_verdict plan_retake(const struct plan_retake *r, struct plan_access *n
 	if (plan_mutant(PLAN_MUT_RETAKE_SAME))
 		number = mesh_number_access(r->access->number);
 	*next = (struct plan_access) { .mode = PLAN_RW, .holder = r->host, .number = number };
-	*above = plan_mutant(PLAN_MUT_RETAKE_OPEN) ? 0 : r->served;
+	*above = r->above && !plan_mutant(PLAN_MUT_RETAKE_AGAIN) ? r->above : r->served;
+	if (plan_mutant(PLAN_MUT_RETAKE_OPEN))
+		*above = 0;
 	*t = (struct plan_txn) { .compare = PLAN_OBJ_VOLUME, .put = PLAN_OBJ_ACCESS };
 	if (!plan_mutant(PLAN_MUT_RETAKE_BLIND))
 		t->compare |= PLAN_OBJ_ACCESS;

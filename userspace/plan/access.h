@@ -52,20 +52,27 @@ struct plan_attach {
 enum plan_verdict plan_attach_rw(const struct plan_attach *a, struct plan_access *next,
 				 struct plan_txn *t);
 
-/* Attach for reading: @number becomes what the reader's OPENs have. */
+/*
+ * Attach for reading: @number becomes what the reader's OPENs have. PLAN_UNCLEAN: no holder has
+ * released the volume since it was recovered, or since an attach was held.
+ */
 enum plan_verdict plan_attach_ro(const struct plan_attach *a, u64 *number, struct plan_txn *t);
 
 /**
  * plan_release() - end an attachment, after the kernel ended it
  * @number: of that attachment, with or without restart
  *
- * The transaction writes the kernel's last rosters, too. Return: PLAN_GO, or PLAN_NOT_HOLDER:
+ * The transaction writes the kernel's last rosters, too, and that the end was clean: of an attachment
+ * whose members were never all open, plan_held() is the end. Return: PLAN_GO, or PLAN_NOT_HOLDER:
  * another attachment has followed, so there is nothing to release.
  */
 enum plan_verdict plan_release(const struct plan_access *access, const struct muuid *host,
 			       u64 number, struct plan_access *next, struct plan_txn *t);
 
-/* The same after a target answered HELD: nothing was written under this number, which stays. */
+/*
+ * The same after a target answered HELD, or after the kernel was fenced while access still names it
+ * (a host that it had retaken the volume from came back): what another kernel serves is not known.
+ */
 enum plan_verdict plan_held(const struct plan_access *access, const struct muuid *host,
 			    u64 number, struct plan_access *next, struct plan_txn *t);
 
@@ -75,6 +82,7 @@ struct plan_retake {
 	const struct plan_access *access;
 	struct muuid host;
 	u64	served;		/* number of the running attachment */
+	u64	above;		/* of a retake that has not opened all members yet: its @above; else 0 */
 	bool	stopped;
 	bool	holder_alive;	/* of the holder that access names, if it is another host */
 	bool	open;		/* ... and members are open for it */
@@ -83,7 +91,9 @@ struct plan_retake {
 /**
  * plan_retake() - take the volume again under the live disk
  * @above: becomes the number that OPENs name as served so far: a label above it that is not
- *	this host's refuses them, and the refusal fences for good
+ *	this host's refuses them, and the refusal fences for good. A second retake that begins
+ *	before the first one has opened all members names what the first one named: the disk
+ *	has served nothing since.
  *
  * Return: PLAN_GO; PLAN_DONE: access names this attachment; PLAN_HELD, PLAN_OPEN: the host that
  * is named lives; PLAN_STOPPED: the kernel's number is above the store's.

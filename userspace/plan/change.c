@@ -93,6 +93,18 @@ enum plan_verdict plan_change(const struct plan_change *c, struct plan_txn *t)
 	return PLAN_GO;
 }
 
+bool plan_change_recorded(const struct plan_layout *l, u64 version, u64 commit)
+{
+	if (version == l->version)
+		return commit == l->commit || plan_mutant(PLAN_MUT_RECORD_VERSION);
+	return version > l->version;
+}
+
+bool plan_change_opens(const struct plan_layout *l, u64 version, u64 commit)
+{
+	return plan_change_recorded(l, version, commit) || plan_mutant(PLAN_MUT_OPEN_BEHIND);
+}
+
 static bool had(const struct plan_layout *has, const struct muuid *extent)
 {
 	return has && plan_layout_names(has, extent);
@@ -134,6 +146,9 @@ enum plan_verdict plan_freeable(const struct plan_extent *x, const struct plan_v
 	if (plan_layout_names(&volume->layout, &x->uuid))
 		return PLAN_READ;
 	if (in_sync(rosters, &x->uuid) && !plan_mutant(PLAN_MUT_FREE_ROSTER))
+		return PLAN_WAIT;
+	/* The committed roster may name more than one that was begun after it. */
+	if (rosters && rosters->groups && !rosters->committed && !plan_mutant(PLAN_MUT_FREE_BEGUN))
 		return PLAN_WAIT;
 	if (access->mode == PLAN_RW && !plan_mutant(PLAN_MUT_FREE_EARLY) &&
 	    (!current(rosters, access) || rosters->version != volume->layout.version))

@@ -49,9 +49,26 @@ bool plan_place_in(const u16 *bar, u32 barred, u32 place);
 enum plan_verdict plan_change(const struct plan_change *c, struct plan_txn *t);
 
 /**
+ * plan_change_recorded() - true if a record is that of @l, or a newer one
+ * @version, @commit: of the record, as drive/D or the label has it
+ *
+ * One of the same version and another commit is of a layout that recover gave up.
+ */
+bool plan_change_recorded(const struct plan_layout *l, u64 version, u64 commit);
+
+/**
+ * plan_change_opens() - true if an attach with layout @l may open a member
+ * @version, @commit: of the record that is durable in the member
+ *
+ * A member whose record is older is opened after its agent has rolled it forward. Otherwise the
+ * kernel could acknowledge writes under a version that no record has, and recover would not find it.
+ */
+bool plan_change_opens(const struct plan_layout *l, u64 version, u64 commit);
+
+/**
  * plan_change_set() - whether a kernel may get layout @l
  * @has: the layout that the kernel has; NULL: none
- * @recorded: for each place of @l, that the record of @l->version is durable there
+ * @recorded: for each place of @l, that plan_change_recorded() is true of what drive/D has
  *
  * On every new extent, and on that many members of each group that any k of them include one; of a
  * volume without redundancy on all. So recover finds the version that the kernel worked under.
@@ -63,6 +80,7 @@ bool plan_change_set(const struct plan_layout *l, const struct plan_layout *has,
  * plan_freeable() - whether an extent that is not freeing yet may be
  * @rosters: NULL: there are none
  *
+ * Begun rosters wait: the committed ones before them may name the extent.
  * No layout and no noted roster names it, and the holder's kernel has reported, under its number,
  * that it has the layout without it.
  */

@@ -13,10 +13,15 @@ static enum plan_extent_step txn(enum plan_extent_step step, struct plan_txn *t)
 	return step;
 }
 
-/* A version is worth its label only with the record that has it. */
-static bool behind(const struct plan_slot *s, const struct plan_layout *l)
+/* The record is durable before the label has its version. */
+static enum plan_extent_step roll(const struct plan_slot *s, const struct plan_layout *l)
 {
-	return s->version < l->version || s->record_version < l->version;
+	bool record = !plan_change_recorded(l, s->record_version, s->record_commit);
+	bool label = !plan_change_recorded(l, s->version, s->commit);
+
+	if (label && (!record || plan_mutant(PLAN_MUT_EXTENT_VERSION)))
+		return PLAN_X_ROLL;
+	return record ? PLAN_X_RECORD : PLAN_X_NONE;
 }
 
 static enum plan_extent_step ready(const struct plan_extent_facts *f, struct plan_txn *t)
@@ -28,8 +33,8 @@ static enum plan_extent_step ready(const struct plan_extent_facts *f, struct pla
 		return PLAN_X_LOST;
 	named = f->volume && f->volume->state == PLAN_VOLUME_READY &&
 		plan_layout_names(&f->volume->layout, &s->extent);
-	if (named && behind(s, &f->volume->layout))
-		return PLAN_X_ROLL;
+	if (named && roll(s, &f->volume->layout) != PLAN_X_NONE)
+		return roll(s, &f->volume->layout);
 	if (named && (f->key->version != s->record_version || f->key->commit != s->record_commit))
 		return txn(PLAN_X_RECORDED, t);
 	return PLAN_X_NONE;
@@ -45,8 +50,9 @@ static enum plan_extent_step wanted(const struct plan_extent_facts *f, struct pl
 		return PLAN_X_ZERO;
 	/* Of a new volume the first record comes before: ready and recorded are one transaction. */
 	if (f->volume && f->volume->state == PLAN_CREATING &&
-	    plan_layout_names(&f->volume->layout, &f->slot->extent) && behind(f->slot, &f->volume->layout))
-		return PLAN_X_ROLL;
+	    plan_layout_names(&f->volume->layout, &f->slot->extent) &&
+	    roll(f->slot, &f->volume->layout) != PLAN_X_NONE)
+		return roll(f->slot, &f->volume->layout);
 	return txn(PLAN_X_READY, t);
 }
 

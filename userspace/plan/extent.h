@@ -7,8 +7,9 @@
  *     wanted         not there                      ADD: write the label
  *     wanted         there, not zeroed              ZERO
  *     wanted         there, zeroed                  READY: transaction (of a volume that is being
- *                                                   created after ROLL)
- *     ready          older version than volume/V    ROLL: record first, then the label
+ *                                                   created after RECORD and ROLL)
+ *     ready          older record than volume/V     RECORD: write the layout record, durably
+ *     ready          older version than the record  ROLL: the label gets version and commit
  *     ready          recorded, drive/D lags         RECORDED: transaction
  *     freeing        there                          FRESH: read drive/D and volume/V again, then
  *                                                   REMOVE: kernel's table, then the label
@@ -16,7 +17,8 @@
  *     not there      there                          ADOPT: transaction writes it from the label
  *
  * The label is written before the transaction that reports it, so a crash between the two is
- * decided again from what is there.
+ * decided again from what is there. A record comes before the label's version: a label that is ahead
+ * of every record would stop recover for ever.
  */
 #ifndef PLAN_EXTENT_H
 #define PLAN_EXTENT_H
@@ -29,6 +31,7 @@ enum plan_extent_step {
 	PLAN_X_ADD,
 	PLAN_X_ZERO,
 	PLAN_X_READY,
+	PLAN_X_RECORD,
 	PLAN_X_ROLL,
 	PLAN_X_RECORDED,
 	PLAN_X_FRESH,

@@ -15,6 +15,7 @@ enum plan_mutant {
 	PLAN_MUT_ATTACH_OWN,		/* no new number for the host that held it last */
 	PLAN_MUT_ATTACH_OPEN,		/* openings at targets do not count */
 	PLAN_MUT_READER_BLIND,		/* a reader's txn compares no access */
+	PLAN_MUT_READER_UNCLEAN,	/* ... and attaches without a release before */
 	PLAN_MUT_RELEASE_ANY,		/* a release compares nothing */
 	PLAN_MUT_RELEASE_HOLDER,	/* ... the holder, but not the number */
 	PLAN_MUT_RELEASE_ROSTERS,	/* ... and leaves the rosters as they were noted */
@@ -22,6 +23,7 @@ enum plan_mutant {
 	PLAN_MUT_RETAKE_BLIND,		/* the retake's txn compares no access */
 	PLAN_MUT_RETAKE_SAME,		/* a retake keeps the number */
 	PLAN_MUT_RETAKE_OPEN,		/* ... and its OPENs do not name the number served so far */
+	PLAN_MUT_RETAKE_AGAIN,		/* ... or a second one names the number of the first */
 	PLAN_MUT_RETAKE_FREE,		/* ... and only where access names no holder */
 	PLAN_MUT_NOTE_ANY,		/* a roster of a host that is not the holder is noted */
 	/* again.c */
@@ -50,9 +52,12 @@ enum plan_mutant {
 	PLAN_MUT_CHANGE_UNREADY,	/* ... and names extents that are not ready */
 	PLAN_MUT_CHANGE_UNBARRED,	/* ... and the place is not barred first */
 	PLAN_MUT_CHANGE_REPORT,		/* ... or was, for a kernel with another version */
+	PLAN_MUT_RECORD_VERSION,	/* a record of that version is the layout's, whatever its commit */
+	PLAN_MUT_OPEN_BEHIND,		/* a member is opened whose record is older than the layout */
 	PLAN_MUT_SET_EARLY,		/* the kernel gets a version that is on too few members */
 	PLAN_MUT_FREE_EARLY,		/* freed before the holder's kernel has the version */
 	PLAN_MUT_FREE_ROSTER,		/* ... while a roster names it */
+	PLAN_MUT_FREE_BEGUN,		/* ... or by a roster that was begun, not committed */
 	PLAN_MUT_FREE_TXN,		/* ... and the txn compares nothing */
 	PLAN_MUT_DELETE_HELD,		/* deleted while it is attached */
 	/* recover.c */

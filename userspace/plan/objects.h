@@ -134,6 +134,7 @@ struct plan_roster {
 struct plan_rosters {
 	u64	number;		/* attachment whose kernel reported all of this */
 	u64	version;	/* of the layout that this kernel has */
+	bool	committed;	/* each roster here is; else one was noted when it was begun */
 	u32	groups;
 	const struct plan_roster *roster;
 	/* Places at which that kernel lets nothing join, since a change is being decided: change.h. */
@@ -226,6 +227,7 @@ enum plan_verdict {
 	PLAN_HELD,		/* by a holder whose lease lives */
 	PLAN_OPEN,		/* an extent is open for the holder at a target */
 	PLAN_READ,		/* by readers */
+	PLAN_UNCLEAN,		/* no holder has ended it since a kernel may serve unnamed */
 	PLAN_UNKNOWN,		/* a target started a moment ago and does not know its openings */
 	PLAN_NOT_HOLDER,	/* another host has taken it since */
 	PLAN_ABOVE,		/* a label has a higher number: fenced for good */

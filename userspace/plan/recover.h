@@ -10,6 +10,10 @@
  *     extents    of a drive that was seen: as its label has them, never freeing; of one that was
  *                not seen: what the layout names
  *
+ * Before a label counts as evidence, its agent writes the new generation into the label's header: an
+ * agent that is about to remove an extent by what it read before sees it there, and stops. A view
+ * that is read again before a removal leaves a gap between the two.
+ *
  * What would have to be guessed is reported (PLAN_MISSING) and left to the administrator.
  */
 #ifndef PLAN_RECOVER_H

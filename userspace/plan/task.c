@@ -200,7 +200,7 @@ static bool recorded(const struct plan_task_facts *f, struct plan_task_step *s)
 		for (u32 i = 0; i < f->drive[d].extents; i++) {
 			const struct plan_extent *x = &f->drive[d].extent[i];
 
-			if (!muuid_equal(&x->volume, &f->volume->uuid) || x->version >= l->version ||
+			if (!muuid_equal(&x->volume, &f->volume->uuid) || plan_change_recorded(l, x->version, x->commit) ||
 			    !plan_layout_names(l, &x->uuid))
 				continue;
 			/* Of a group some may be away; the kernel's agent judges by plan_change_set(). */

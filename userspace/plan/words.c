@@ -12,6 +12,7 @@ static const char *const words[PLAN_VERDICTS] = {
 	[PLAN_HELD] = "is attached for writing by another host that is alive",
 	[PLAN_OPEN] = "is still open at a target for another host",
 	[PLAN_READ] = "is attached for reading by other hosts",
+	[PLAN_UNCLEAN] = "was not detached cleanly by its last holder; attach it for writing and detach it",
 	[PLAN_UNKNOWN] = "has members on a host that has just started and does not know yet who uses them; "
 			 "try again in half a minute",
 	[PLAN_NOT_HOLDER] = "is not attached by this host any more",

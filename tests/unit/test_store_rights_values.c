@@ -309,6 +309,7 @@ static void test_roster(void)
 			MUST_NOT("number", "0", "another attachment"),
 			MAY("number", number_text(NUMBER + 3)),	/* its kernel's restart */
 			MAY("version", "2"),
+			MAY("committed", "true"),
 			IS_BAD("groups.0.attach", number_text(TAKEN), "contradicts"),
 			IS_BAD("groups.0.epoch", "1", "contradicts"),
 			IS_BAD("groups.0.in_sync", "1", "contradicts"),

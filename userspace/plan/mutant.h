@@ -61,6 +61,7 @@ enum plan_mutant {
 	PLAN_MUT_FREE_TXN,		/* ... and the txn compares nothing */
 	PLAN_MUT_DELETE_HELD,		/* deleted while it is attached */
 	/* recover.c */
+	PLAN_MUT_RECOVER_GENERATION,	/* one above the store's, not above what hosts and labels have */
 	PLAN_MUT_RECOVER_VERSION,	/* an older record than a label's version is taken */
 	PLAN_MUT_RECOVER_PART,		/* ... and one that names members that were not found */
 	PLAN_MUT_RECOVER_NUMBER,	/* the number is not raised */

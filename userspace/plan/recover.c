@@ -73,6 +73,15 @@ static u32 absent(const struct plan_recover *r, const struct plan_layout *l, u32
 	return n;
 }
 
+u32 plan_recover_generation(u32 store, const u32 *seen, u32 nr)
+{
+	u32 highest = store;
+
+	for (u32 i = 0; i < nr && !plan_mutant(PLAN_MUT_RECOVER_GENERATION); i++)
+		highest = seen[i] > highest ? seen[i] : highest;
+	return highest < MESH_NUMBER_GENERATION_MAX ? highest + 1 : 0;
+}
+
 enum plan_verdict plan_recover(const struct plan_recover *r, struct plan_recovered *out)
 {
 	const struct plan_layout *l = best_layout(r);

@@ -46,6 +46,15 @@ struct plan_recovered {
 };
 
 /**
+ * plan_recover_generation() - the new one
+ * @store: generation of the store that was put back
+ * @seen: of each label header that was found, and that hosts have seen
+ *
+ * Return: one above all of them: hosts follow nothing else. 0: there is none.
+ */
+u32 plan_recover_generation(u32 store, const u32 *seen, u32 nr);
+
+/**
  * plan_recover() - one volume
  *
  * PLAN_MISSING: a label has a higher version than every record that was found, or a volume

@@ -200,8 +200,8 @@ static bool recorded(const struct plan_task_facts *f, struct plan_task_step *s)
 		for (u32 i = 0; i < f->drive[d].extents; i++) {
 			const struct plan_extent *x = &f->drive[d].extent[i];
 
-			if (!muuid_equal(&x->volume, &f->volume->uuid) || plan_change_recorded(l, x->version, x->commit) ||
-			    !plan_layout_names(l, &x->uuid))
+			if (!muuid_equal(&x->volume, &f->volume->uuid) || !plan_layout_names(l, &x->uuid) ||
+			    plan_change_recorded(l, x->version, x->commit))
 				continue;
 			/* Of a group some may be away; the kernel's agent judges by plan_change_set(). */
 			if (l->groups && !is_put(f->task, &x->uuid))

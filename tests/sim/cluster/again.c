@@ -123,8 +123,12 @@ void again_retaken(struct state *t, const struct txn *x)
 	struct lay l = y->lay;
 	u16 served = y->live ? y->sn : y->num;
 
-	if (y->boot != x->boot || (y->ph != P_SERVES && !(y->ph == P_OPENS && y->live)))
+	if (y->boot != x->boot || (y->ph != P_SERVES && !(y->ph == P_OPENS && y->live))) {
+		/* Its kernel was fenced meanwhile. */
+		if (y->up && keeps(RULE_FENCED_NONE))
+			y->held = x->num;
 		return;
+	}
 	host_begin(t, h, x->num, &l);
 	y->nost = 0;
 	y->live = 1;

@@ -21,6 +21,7 @@ const struct layer layers[] = {
 	{ "L6 retake twice", "writes=2 attaches=3 retakes=2" },
 	{ "L6 retake, readers, recover",
 	  "writes=1 attaches=3 retakes=1 readers=1 record=1 backs=1 recovers=1" },
+	{ "L6 deleted", "writes=1 attaches=1 crashes=1 record=1 agains=1 deletes=1 others=1 allocs=1" },
 	{ "L6 HELD, probes", "writes=1 crashes=1 attaches=2 plain=1 restarts=1 cuts=1 retakes=1" },
 	{ NULL, NULL }
 };
@@ -29,6 +30,9 @@ const struct layer larger[] = {
 	{ "L1 four attaches", "writes=2 crashes=2 attaches=4 restarts=1 late_opens=1 lates=1" },
 	{ "L2 rename beside", "drives=3 writes=1 attaches=1 changes=2 allocs=2 lates=1" },
 	{ "L3 and late", "drives=3 changes=1 allocs=2 deletes=1 moves=1 views=1 lates=1" },
+	{ "L3 readers", "writes=1 attaches=2 readers=1 deletes=1 others=1 allocs=1 lates=1" },
+	{ "L5 put back twice", "writes=1 attaches=2 backs=2 recovers=2" },
+	{ "L5 and moved", "drives=3 changes=1 allocs=1 backs=1 recovers=1 views=1 window=1 moves=1" },
 	{ "L5 two recovers", "writes=1 attaches=3 crashes=1 backs=1 recovers=2 late_opens=1" },
 	{ "L5 extended, two hosts", "drives=3 writes=1 attaches=2 changes=1 allocs=1 backs=1 recovers=1 "
 	  "flights=0" },
@@ -132,6 +136,8 @@ const struct mutant mutants[] = {
 	  "drives=3 changes=2 allocs=1 backs=1 recovers=1", "a record that stays another one" },
 	{ PLAN(EXTENT_UNKNOWN), .name = "an unknown extent is left alone [5g]", BACKS,
 	  "space that nothing will ever free" },
+	{ PLAN(RECOVER_GENERATION), .name = "a generation that hosts have seen",
+	  "attaches=1 backs=2 recovers=2", "hosts do not follow" },
 	{ PLAN(RECOVER_KEYS), .name = "extents of unseen drives stay [5g]", BACKS, LACKS },
 	{ PLAN(EXTENT_OVER), .name = "written over an unknown extent", BACKS,
 	  "an extent of the decided layout is written over" },

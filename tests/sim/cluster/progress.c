@@ -73,6 +73,7 @@ static const char *readable(const struct state *s)
 			continue;
 		t = *s;
 		t.h[0].cut = t.d[drive_of(x)].grant = t.d[drive_of(x)].moved = 0;
+		t.d[drive_of(x)].unknown = 0;
 		if (!target_may_read(&t, 0, x, s->s.num))
 			return "no holder, and a reader with the store's number is refused";
 	}

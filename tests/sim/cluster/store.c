@@ -189,6 +189,17 @@ bool store_behind(const struct state *s, u8 reach)
 	return behind;
 }
 
+static u32 generation(const struct state *s, u8 reach)
+{
+	u32 seen[DRIVES + 1] = { s->followed }, n = 1;
+
+	for (int d = 0; d < opt.drives; d++) {
+		if (reach >> d & 1)
+			seen[n++] = s->d[d].gen;
+	}
+	return plan_recover_generation(s->s.gen, seen, n);
+}
+
 static u16 counter_max(const struct state *s)
 {
 	u16 n = s->late_num;
@@ -245,7 +256,7 @@ bool store_recover(struct state *t, u8 reach)
 	struct layout_object rec[DRIVES];
 	struct volume_object v;
 	struct plan_recovered out;
-	struct plan_recover r = { .generation = t->s.gen + 1, .found = found,
+	struct plan_recover r = { .generation = generation(t, reach), .found = found,
 				  .served = number_of(counter_max(t)) };
 	u8 on[DRIVES];
 
@@ -273,9 +284,12 @@ bool store_recover(struct state *t, u8 reach)
 	t->s.mode = out.access.mode;
 	t->s.holder = out.access.mode ? host_of(&out.access.holder) + 1 : 0;
 	t->s.num = number_packed(out.access.number);
-	t->s.gen++;
+	t->s.gen = r.generation;
 	t->s.clean = out.access.clean;
-	t->s.back = t->s.readers = t->s.rep_ver = 0;
+	/* Hosts follow a generation that is new to them, and no other store of one that they know. */
+	t->s.back = t->s.gen <= t->followed;
+	t->followed = t->s.back ? t->followed : t->s.gen;
+	t->s.readers = t->s.rep_ver = 0;
 	t->s.rep_num = 0;
 	for (int d = 0; d < opt.drives && keeps(RULE_RECOVER_LABELS) && !opt.unmarked; d++)
 		t->d[d].gen = reach >> d & 1 ? t->s.gen : t->d[d].gen;
@@ -319,6 +333,8 @@ static void back_steps(const struct state *s)
 		if (!store_recover(&t, reach))
 			continue;
 		t.recovers++;
+		if (t.s.back)
+			complain("hosts do not follow a store that was recovered");
 		search_reach(&t, "recover with drives %x: number %x, version %d%s", reach, t.s.num,
 			     t.s.lay.ver, t.s.mode ? ", held" : "");
 	}

@@ -145,6 +145,7 @@ struct state {
 	u8	must[PLACES], srvh, srvboot;
 	u16	srv, dead_num;
 	struct lay best;		/* the newest layout that was decided; 0: V is deleted */
+	u8	followed;		/* highest generation, by all hosts */
 	u8	ids[DRIVES], coms;
 	u8	writes, crashes, attaches, restarts, changes, allocs, deletes, moves, copies, backs, recovers;
 	u8	agains, retakes, cuts, raises, lates, views, ended;

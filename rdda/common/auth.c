@@ -115,8 +115,8 @@ static int auth_compare(u8 want[RDDA_HMAC_LEN], const u8 hmac[RDDA_HMAC_LEN], in
 /*
  * Make one side's proof of the key, for channel 0. @key: RDDA_KEY_NONE is a key of zeroes. Context:
  * process; sleeps. Allocates: call it under memalloc_noio_save() if reclaim could come back here.
- * Return: 0; -EINVAL: a side of this role proves nothing; or a negative errno when the kernel has no
- * hmac(sha256).
+ * Return: 0; -EINVAL: a side of this role proves nothing; or a negative errno when the kernel has
+ * no hmac(sha256).
  */
 int rdda_auth_make(const struct rdda_key *key, const struct rdda_proof *p, bool by_client,
 		   u8 hmac[RDDA_HMAC_LEN])

@@ -5,6 +5,7 @@
  * both derivations are bound; hmac(sha256) is the TLS library's.
  */
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -296,13 +297,22 @@ static void test_rotation(void)
 /* A session goes on while its key is in use: number, kind, role and content. */
 static void test_counts(void)
 {
+	struct rdda_key table[2] = { own_of(FIRST_ID, 0x11, &hosts[0], 2) }, other = table[0];
+
+	for (size_t i = 0; i < offsetof(struct rdda_key, key) + RDDA_KEY_MAX; i++) {
+		((u8 *)&other)[i] ^= 1;
+		CU_ASSERT_FALSE(rdda_key_counts(table, &other));
+		((u8 *)&other)[i] ^= 1;
+		CU_ASSERT_TRUE(rdda_key_counts(table, &other));
+	}
 	samples_make();
 	for (unsigned int i = 0; i < nr_samples; i++)
 		for (unsigned int k = 0; k < nr_samples; k++)
 			for (unsigned int n = 0; n < (k ? nr_samples : 1); n++) {
-				struct rdda_key table[2] = { samples[k].key, samples[n].key };
 				bool counts = i == k || (i && i == n);
 
+				table[0] = samples[k].key;
+				table[1] = samples[n].key;
 				CU_ASSERT_EQUAL_FATAL(rdda_key_counts(table, &samples[i].key), counts);
 			}
 }
@@ -351,8 +361,13 @@ static void test_derivation(void)
 	};
 	struct secret_master m = { .id = FIRST_ID };
 	struct rdda_login login = { 0 };
+	struct rdda_session_key shared = {
+		.named = key_of(SHARED_ID, RDDA_KEY_SHARED, 0, bytes_of(0x33)),
+	};
 	struct secret host, want;
 
+	CU_ASSERT_EQUAL(rdda_auth_key(&shared, &login), 0);
+	CU_ASSERT_FALSE(memcmp(&shared.proof, &shared.named, sizeof(shared.named)));
 	memcpy(m.key.b, bytes_of(0x11), SECRET_BYTES);
 	for (u8 i = 0; i < RDDA_UUID_LEN; i++)
 		login.host_uuid[i] = i + 1;

@@ -89,27 +89,32 @@ static void test_join_proof(void)
 {
 	u8 base[2][RDDA_JOIN_BYTES], other[RDDA_JOIN_BYTES];
 	struct rdda_join_proof p = { 0 };
-	size_t i, client = 0;
+	size_t i, side, client = 0;
 
 	rdda_join_bytes(&p, true, base[true]);
 	rdda_join_bytes(&p, false, base[false]);
 	CU_ASSERT_TRUE(memcmp(base[0], base[1], sizeof(base[0])));
 	for (i = 0; i < sizeof(p); i++) {
-		size_t in_role = i - offsetof(struct rdda_join_proof, role);
-		bool role = in_role == 0 || in_role == 4;
-
-		if (in_role < sizeof(p.role) && !role)
-			continue;	/* no role has such a byte */
-		flip((u8 *)&p + i, role);
+		if (i - offsetof(struct rdda_join_proof, role) < sizeof(p.role))
+			continue;
+		((u8 *)&p)[i] ^= 0xff;
 		CU_ASSERT_EQUAL(rdda_join_bytes(&p, false, other), 0);
-		CU_ASSERT_TRUE_FATAL(memcmp(base[false] + RDDA_LABEL_LEN, other + RDDA_LABEL_LEN,
-					    sizeof(other) - RDDA_LABEL_LEN));
+		CU_ASSERT_TRUE_FATAL(memcmp(base[false], other, sizeof(other)));
 		CU_ASSERT_EQUAL(rdda_join_bytes(&p, true, other), 0);
 		client += !!memcmp(base[true], other, sizeof(other));
-		flip((u8 *)&p + i, role);
+		((u8 *)&p)[i] ^= 0xff;
 	}
 	/* All but the target's QPN and what it grants, which come later. */
-	CU_ASSERT_EQUAL(client, sizeof(p) - 6 - 12);
+	CU_ASSERT_EQUAL(client, sizeof(p) - sizeof(p.role) - 12);
+	/* Both roles, in both proofs, and not in the label alone. */
+	for (i = 0; i < 4; i++) {
+		side = i / 2;
+		p.role[i % 2] = RDDA_ROLE_STORAGE;
+		CU_ASSERT_EQUAL(rdda_join_bytes(&p, side, other), 0);
+		CU_ASSERT_TRUE(memcmp(base[side] + RDDA_LABEL_LEN, other + RDDA_LABEL_LEN,
+				      sizeof(other) - RDDA_LABEL_LEN));
+		p.role[i % 2] = RDDA_ROLE_NONE;
+	}
 }
 
 int main(void)

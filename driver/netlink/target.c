@@ -20,7 +20,7 @@ int mesh_nl_identity_set(struct sk_buff *skb, struct genl_info *info)
 	import_uuid(&id.host, nla_data(a[MESHBLK_A_HOST_UUID]));
 	if (uuid_is_null(&id.host))
 		return mesh_nl_refuse(info, -EINVAL, "the host's UUID is zero");
-	err = rdda_keys_get(a, MESHBLK_A_KEY_ID, a[MESHBLK_A_HOST_ROLE], id.key, info->extack);
+	err = rdda_keys_get(a, MESHBLK_A_KEY_ID, id.key, info->extack);
 	if (!err)
 		err = rdda_client_set_identity(&id);
 	if (!err)

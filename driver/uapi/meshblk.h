@@ -84,7 +84,7 @@ enum meshblk_attr {
 	MESHBLK_A_UNSPEC,
 	MESHBLK_A_PAD,
 	MESHBLK_A_HOST_UUID,		/* 16 bytes */
-	MESHBLK_A_KEY_ID,		/* u16; the four in this order: rdda_keys_get() */
+	MESHBLK_A_KEY_ID,		/* u16; the five in this order: rdda_keys_get() */
 	/*
 	 * s32: of key MESHBLK_KEY_NAME KEY_ID, 16 to 64 bytes; or, with HOST_ROLE, of
 	 * MESHBLK_MASTER_NAME KEY_ID or MESHBLK_OWN_NAME KEY_ID, 32 bytes
@@ -382,7 +382,7 @@ enum meshtgt_attr {
 	MESHTGT_A_UNSPEC,
 	MESHTGT_A_PAD,
 	MESHTGT_A_HOST_UUID,		/* 16 bytes */
-	MESHTGT_A_KEY_ID,		/* u16; the four in this order */
+	MESHTGT_A_KEY_ID,		/* u16; the five in this order */
 	MESHTGT_A_KEY_SERIAL,		/* s32: as MESHBLK_A_KEY_SERIAL */
 	MESHTGT_A_KEY_ID2,		/* the older of two while keys are rotated */
 	MESHTGT_A_KEY_SERIAL2,

@@ -143,13 +143,13 @@ static int secret_key_read(s32 serial, u16 id, u8 role, struct rdda_key *key,
 /*
  * Get the keys of a message with a host's identity. @attrs: of the message, checked against its
  * policy. @first: attribute of the newest key's id; the serial number of its secret follows, then
- * both of the key before. @role: attribute of the host's role, or NULL. @key: set; RDDA_KEY_NONE
- * for a key not in the message; the caller wipes both. Context: as rdda_secret_read(). Return: 0,
- * or a negative errno.
+ * both of the key before, then the host's role. @key: set; RDDA_KEY_NONE for a key not in the
+ * message; the caller wipes both. Context: as rdda_secret_read(). Return: 0, or a negative errno.
  */
-int rdda_keys_get(struct nlattr *const attrs[], int first, const struct nlattr *role,
-		  struct rdda_key key[2], struct netlink_ext_ack *extack)
+int rdda_keys_get(struct nlattr *const attrs[], int first, struct rdda_key key[2],
+		  struct netlink_ext_ack *extack)
 {
+	const struct nlattr *role = attrs[first + 4];
 	int i, err;
 
 	memset(key, 0, 2 * sizeof(*key));

@@ -12,7 +12,7 @@ struct nlattr;
 
 int rdda_secret_read(s32 serial, const char *name, void *bytes, size_t size,
 		     struct netlink_ext_ack *extack);
-int rdda_keys_get(struct nlattr *const attrs[], int first, const struct nlattr *role,
-		  struct rdda_key key[2], struct netlink_ext_ack *extack);
+int rdda_keys_get(struct nlattr *const attrs[], int first, struct rdda_key key[2],
+		  struct netlink_ext_ack *extack);
 
 #endif

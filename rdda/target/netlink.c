@@ -94,8 +94,7 @@ static int nl_identity_set(struct sk_buff *skb, struct genl_info *info)
 		NL_SET_ERR_MSG(info->extack, "a host UUID is not all zeroes");
 		return -EINVAL;
 	}
-	err = rdda_keys_get(info->attrs, MESHTGT_A_KEY_ID, info->attrs[MESHTGT_A_HOST_ROLE], key,
-			    info->extack);
+	err = rdda_keys_get(info->attrs, MESHTGT_A_KEY_ID, key, info->extack);
 	if (!err) {
 		tgt_identity_set(&host, key);
 		tgt_session_rekeyed();

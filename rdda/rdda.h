@@ -38,7 +38,7 @@ struct rdda_stage;
 /**
  * struct rdda_identity - the name and the keys of this host at targets
  * @host: the host's UUID, made once by meshd
- * @key: the cluster's key, and the key before, for targets that have no other yet;
+ * @key: the newest key, of any kind, and the key before, for targets that have no other yet;
  *	RDDA_KEY_NONE: no such key. Without the first key: no authentication
  */
 struct rdda_identity {

@@ -4,7 +4,6 @@
 #include <linux/kernel.h>
 #include <linux/minmax.h>
 
-#include "rdda/common/auth.h"
 #include "rdda/state.h"
 #include "rdda/wire.h"
 
@@ -184,27 +183,6 @@ int rdda_status_errno(u16 status)
 	}
 }
 
-static bool state_key_same(const struct rdda_key *a, const struct rdda_key *b)
-{
-	unsigned int i, differ = (a->id ^ b->id) | (a->len ^ b->len);
-
-	for (i = 0; i < sizeof(a->key); i++)	/* to the end, whatever differs: constant time */
-		differ |= a->key[i] ^ b->key[i];
-	return !differ;
-}
-
-/*
- * True if a session that logged in with @key may go on. @table: the keys in use, the newest first;
- * without a newest key there is no authentication. @key: the session's; RDDA_KEY_NONE: the session
- * logged in without a key.
- */
-bool rdda_key_counts(const struct rdda_key table[2], const struct rdda_key *key)
-{
-	if (key->id == RDDA_KEY_NONE)
-		return table[0].id == RDDA_KEY_NONE;
-	return state_key_same(&table[0], key) || state_key_same(&table[1], key);
-}
-
 /*
  * Convert the reason of a refused login to a negative errno. @reason: enum rdda_reject_reason, from
  * the wire; 0: refused without a reason.
@@ -228,6 +206,8 @@ int rdda_reject_errno(unsigned int reason)
 		return -EAGAIN;
 	case RDDA_REJ_TWIN:
 		return -ENOTUNIQ;
+	case RDDA_REJ_ROLE:
+		return -EPERM;
 	default:
 		return -ECONNREFUSED;
 	}
@@ -253,6 +233,8 @@ const char *rdda_reject_text(unsigned int reason)
 		return "the target has no identity yet: meshd is not running there";
 	case RDDA_REJ_TWIN:
 		return "another host lives under this host's UUID";
+	case RDDA_REJ_ROLE:
+		return "the target says that this host's key is not of its role";
 	default:
 		return "nothing there serves RDDA";
 	}

@@ -75,9 +75,6 @@ static inline bool rdda_share_may(u32 used, u32 avail, u32 all, bool alone)
 	return alone ? avail > all / 16 : used < 2 * avail;
 }
 
-struct rdda_key;
-bool rdda_key_counts(const struct rdda_key table[2], const struct rdda_key *key);
-
 int rdda_reject_errno(unsigned int reason);
 const char *rdda_reject_text(unsigned int reason);
 

@@ -9,20 +9,42 @@
 
 /*
  * Check that CM private data is a login that this side can answer. @data: private data of a CM REQ;
- * the fabric may pad it with zeroes. Return: 0, or the enum rdda_reject_reason to refuse with.
+ * the fabric may pad it with zeroes, which hides the size of a shorter login: its version does not.
+ * Return: 0, or the enum rdda_reject_reason to refuse with.
  */
 int rdda_login_check(const void *data, size_t len)
 {
 	const struct rdda_login *l = data;
+	const u8 *bytes = data;
+	size_t i;
 
-	if (len < sizeof(*l) || le32_to_cpu(l->magic) != RDDA_MAGIC)
+	if (len < offsetof(struct rdda_login, features) || le32_to_cpu(l->magic) != RDDA_MAGIC)
 		return RDDA_REJ_MALFORMED;
 	if (l->version_min > RDDA_VERSION || l->version_max < RDDA_VERSION)
 		return RDDA_REJ_VERSION;
-	return 0;
+	if (len < sizeof(*l))
+		return RDDA_REJ_MALFORMED;
+	for (i = sizeof(*l); i < len; i++)
+		if (bytes[i])
+			return RDDA_REJ_MALFORMED;
+	return l->role > RDDA_ROLE_STORE ? RDDA_REJ_ROLE : 0;
 }
 
-/* Check that an accept fits its login. @data: private data of a CM REP. Return: 0, or -EPROTO. */
+/*
+ * True if the target shows a role that may answer the login. A client is no target, and a target
+ * that shows no role has another kind of key than the client has proved.
+ */
+static bool wire_accept_role(const struct rdda_accept *a, const struct rdda_login *login)
+{
+	if (login->role == RDDA_ROLE_NONE)
+		return a->role == RDDA_ROLE_NONE;
+	return a->role == RDDA_ROLE_STORAGE || a->role == RDDA_ROLE_STORE;
+}
+
+/*
+ * Check that an accept fits its login. @data: private data of a CM REP. Return: 0; -EKEYREJECTED:
+ * the target has no role that may serve this client; or -EPROTO.
+ */
 int rdda_accept_check(const void *data, size_t len, const struct rdda_login *login)
 {
 	const struct rdda_accept *a = data;
@@ -45,7 +67,7 @@ int rdda_accept_check(const void *data, size_t len, const struct rdda_login *log
 		return -EPROTO;
 	if (!a->keepalive_ms || le32_to_cpu(a->dead_ms) <= le32_to_cpu(a->keepalive_ms))
 		return -EPROTO;
-	return 0;
+	return wire_accept_role(a, login) ? 0 : -EKEYREJECTED;
 }
 
 /*
@@ -380,16 +402,37 @@ static u8 *wire_put_le32(u8 *at, u32 value)
 }
 
 /*
- * Put together the bytes under a side's HMAC of channel 0. @by_client: side that proves; the role
- * label keeps one side's proof from serving as the other's. @out: RDDA_PROOF_BYTES bytes.
+ * Put the label of a proof: its kind of message, and the role of the side that proves. The labels
+ * of the two sides differ, so that one side's proof does not serve as the other's; and there is
+ * none for a target with the role of a client. Return: behind the label; NULL: there is none.
  */
-void rdda_proof_bytes(const struct rdda_proof *p, bool by_client, u8 out[RDDA_PROOF_BYTES])
+static u8 *wire_put_label(u8 *at, const char *message, u32 role, bool by_client)
 {
-	static const char label[2][16] = { "rdda target 1", "rdda client 1" };
-	u8 *at = out;
+	size_t len = strlen(message);
+
+	if (role > RDDA_ROLE_STORE || (role == RDDA_ROLE_CLIENT && !by_client))
+		return NULL;
+	memset(at, 0, RDDA_LABEL_LEN);
+	memcpy(at, message, len);
+	if (role != RDDA_ROLE_NONE) {
+		at[len] = '/';
+		at[len + 1] = '0' + role;
+	}
+	return at + RDDA_LABEL_LEN;
+}
+
+/*
+ * Put together the bytes under a side's HMAC of channel 0. @by_client: side that proves. @out:
+ * RDDA_PROOF_BYTES bytes. Return: 0; -EINVAL: a side of this role proves nothing.
+ */
+int rdda_proof_bytes(const struct rdda_proof *p, bool by_client, u8 out[RDDA_PROOF_BYTES])
+{
+	u8 *at = wire_put_label(out, by_client ? "rdda client 2" : "rdda target 2",
+				by_client ? p->login.role : p->accept.role, by_client);
 	unsigned int i;
 
-	at = wire_put(at, label[by_client], 16);
+	if (!at)
+		return -EINVAL;
 	at = wire_put(at, &p->login, sizeof(p->login));
 	at = wire_put(at, &p->accept, sizeof(p->accept));
 	at = wire_put(at, p->boot_id, sizeof(p->boot_id));
@@ -400,17 +443,21 @@ void rdda_proof_bytes(const struct rdda_proof *p, bool by_client, u8 out[RDDA_PR
 	at = wire_put_le32(at, by_client ? 0 : p->arena_bytes);
 	at = wire_put_le32(at, by_client ? 0 : p->arena_len);
 	wire_put_le32(at, by_client ? 0 : p->channels);
+	return 0;
 }
 
 /* As rdda_proof_bytes(), for another channel. @out: RDDA_JOIN_BYTES bytes. */
-void rdda_join_bytes(const struct rdda_join_proof *p, bool by_client, u8 out[RDDA_JOIN_BYTES])
+int rdda_join_bytes(const struct rdda_join_proof *p, bool by_client, u8 out[RDDA_JOIN_BYTES])
 {
-	static const char label[2][16] = { "rdda joined 1", "rdda join 1" };
-	u8 *at = out;
+	u8 *at = wire_put_label(out, by_client ? "rdda join 2" : "rdda joined 2",
+				p->role[!by_client], by_client);
 
-	at = wire_put(at, label[by_client], 16);
+	if (!at)
+		return -EINVAL;
 	at = wire_put_le32(at, p->session);
 	at = wire_put_le32(at, p->channel);
+	at = wire_put_le32(at, p->role[0]);
+	at = wire_put_le32(at, p->role[1]);
 	at = wire_put(at, p->nonce, sizeof(p->nonce));
 	at = wire_put_le32(at, p->qpn[0]);
 	at = wire_put(at, p->gid[0], 16);
@@ -418,4 +465,5 @@ void rdda_join_bytes(const struct rdda_join_proof *p, bool by_client, u8 out[RDD
 	at = wire_put(at, p->gid[1], 16);
 	at = wire_put_le32(at, by_client ? 0 : p->arena_off);
 	wire_put_le32(at, by_client ? 0 : p->arena_len);
+	return 0;
 }

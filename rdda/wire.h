@@ -38,13 +38,14 @@
 
 #define RDDA_MAGIC		0x41444452	/* "RDDA" */
 #define RDDA_MAGIC_JOIN		0x4a444452	/* "RDDJ" */
-#define RDDA_VERSION		1
+#define RDDA_VERSION		2
 #define RDDA_PORT		4421
 #define RDDA_PAGE_SHIFT		12
 #define RDDA_PAGE		(1U << RDDA_PAGE_SHIFT)
 #define RDDA_UUID_LEN		16
 #define RDDA_NONCE_LEN		16
 #define RDDA_HMAC_LEN		32
+#define RDDA_LABEL_LEN		16		/* of a proof's label, padded with zeroes */
 #define RDDA_KEY_NONE		0		/* key id: without authentication */
 
 /* Features: a login names those that the client knows, its answer those in use. */
@@ -62,6 +63,14 @@
 #define RDDA_CMD_BYTES		(128U << 10)	/* payload of a command, ... */
 #define RDDA_CMD_BYTES_MAX	(RDDA_CMD_BYTES + RDDA_PAGE) /* ... with a record's header */
 
+/* Roles of a host in its cluster, in order: each has the rights of those before it. */
+enum rdda_role {
+	RDDA_ROLE_NONE		= 0,	/* a key that all hosts share, or none */
+	RDDA_ROLE_CLIENT	= 1,	/* knows its own key alone; no target */
+	RDDA_ROLE_STORAGE	= 2,	/* knows the master, as does ... */
+	RDDA_ROLE_STORE		= 3,	/* ... a store host */
+};
+
 /* CM private data. A login makes a session with its channel 0. */
 
 struct rdda_login {
@@ -76,13 +85,14 @@ struct rdda_login {
 	__le32	number;		/* number of this session within that boot */
 	u8	rail;
 	u8	channels;	/* channels that the client can use, at most; 0: not said */
+	u8	role;		/* enum rdda_role: of the client; selects its key */
 } __attribute__((packed));
-static_assert(sizeof(struct rdda_login) == 54, "CM REQ carries 56 bytes at most");
+static_assert(sizeof(struct rdda_login) == 55, "CM REQ carries 56 bytes at most");
 
 struct rdda_accept {
 	__le32	magic;
 	u8	version;
-	u8	reserved;
+	u8	role;		/* enum rdda_role: of the target; not set if the login has none */
 	__le16	key_id;
 	__le32	features;
 	__le32	session;	/* the target's number for this session */
@@ -130,6 +140,7 @@ enum rdda_reject_reason {
 	RDDA_REJ_STALE		= 6,	/* the target has seen a newer incarnation */
 	RDDA_REJ_NOT_READY	= 7,	/* the target has no identity yet: meshd not running */
 	RDDA_REJ_TWIN		= 8,	/* another boot of this host UUID lives */
+	RDDA_REJ_ROLE		= 9,	/* the key named or proved is not of the role named */
 };
 
 struct rdda_reject {
@@ -489,13 +500,14 @@ struct rdda_proof {
 	u16	channels;		/* the same */
 };
 
-#define RDDA_PROOF_BYTES	(16 + 54 + 84 + 16 + 2 * 20 + 12)
-void rdda_proof_bytes(const struct rdda_proof *p, bool by_client, u8 out[RDDA_PROOF_BYTES]);
+#define RDDA_PROOF_BYTES	(RDDA_LABEL_LEN + 55 + 84 + 16 + 2 * 20 + 12)
+int rdda_proof_bytes(const struct rdda_proof *p, bool by_client, u8 out[RDDA_PROOF_BYTES]);
 
 /* The same for another channel of a proved session. */
 struct rdda_join_proof {
 	u32	session;	/* number, from the accept of channel 0 */
 	u32	channel;	/* index */
+	u32	role[2];	/* of client and target, from login and accept of channel 0 */
 	/* of client and target, from login and accept of channel 0 */
 	u8	nonce[2][RDDA_NONCE_LEN];
 	/* of client and target, of this channel; the target's only in its own proof */
@@ -505,7 +517,7 @@ struct rdda_join_proof {
 	u32	arena_len;	/* the same */
 };
 
-#define RDDA_JOIN_BYTES		(16 + 8 + 2 * RDDA_NONCE_LEN + 2 * 20 + 8)
-void rdda_join_bytes(const struct rdda_join_proof *p, bool by_client, u8 out[RDDA_JOIN_BYTES]);
+#define RDDA_JOIN_BYTES		(RDDA_LABEL_LEN + 16 + 2 * RDDA_NONCE_LEN + 2 * 20 + 8)
+int rdda_join_bytes(const struct rdda_join_proof *p, bool by_client, u8 out[RDDA_JOIN_BYTES]);
 
 #endif

@@ -17,6 +17,7 @@ static const struct nla_policy identity_policy[MESHBLK_A_MAX + 1] = {
 	[MESHBLK_A_KEY_SERIAL] = NLA_POLICY_MIN(NLA_S32, 1),
 	[MESHBLK_A_KEY_ID2] = NLA_POLICY_MIN(NLA_U16, 1),
 	[MESHBLK_A_KEY_SERIAL2] = NLA_POLICY_MIN(NLA_S32, 1),
+	[MESHBLK_A_HOST_ROLE] = NLA_POLICY_RANGE(NLA_U8, MESHBLK_HOST_CLIENT, MESHBLK_HOST_STORE),
 };
 
 static const struct nla_policy target_policy[MESHBLK_A_MAX + 1] = {

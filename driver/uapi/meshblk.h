@@ -20,11 +20,21 @@
 /*
  * Secrets do not travel by netlink: a message has the serial number of a key of type "logon" in a
  * keyring of the thread that sends the message. The key's description is one of these prefixes,
- * then the key's id, or the volume's UUID as text.
+ * then the key's id, or the volume's UUID as text. A key of the cluster, with its id, is one that
+ * all hosts share, the master from which each host's key is derived, or this host's own key.
  */
 #define MESHBLK_KEY_NAME	"meshblk:key:"
+#define MESHBLK_MASTER_NAME	"meshblk:master:"
+#define MESHBLK_OWN_NAME	"meshblk:own:"
 #define MESHBLK_SALT_NAME	"meshblk:salt:"
 #define MESHBLK_ROSTER_BYTES	992
+
+/* Role of a host in its cluster, in order: each has the rights of those before it. */
+enum meshblk_host_role {
+	MESHBLK_HOST_CLIENT = 1,
+	MESHBLK_HOST_STORAGE = 2,
+	MESHBLK_HOST_STORE = 3,
+};
 
 /* STATE of targets: up, down, connecting; of members: up, down, gone, refused */
 #define MESHBLK_STATE_UP		"up"
@@ -41,7 +51,8 @@
 
 enum meshblk_cmd {
 	MESHBLK_CMD_UNSPEC,
-	MESHBLK_CMD_IDENTITY_SET,	/* HOST_UUID [KEY_ID KEY_SERIAL [KEY_ID2 KEY_SERIAL2]] */
+	/* HOST_UUID [KEY_ID KEY_SERIAL [KEY_ID2 KEY_SERIAL2]] [HOST_ROLE] */
+	MESHBLK_CMD_IDENTITY_SET,
 	MESHBLK_CMD_TARGET_SET,		/* TARGET_ID ADDR [PORT] [HOST_UUID: expected] */
 	MESHBLK_CMD_TARGET_DEL,		/* TARGET_ID */
 	MESHBLK_CMD_TARGET_GET,		/* dump, or TARGET_ID */
@@ -73,10 +84,15 @@ enum meshblk_attr {
 	MESHBLK_A_UNSPEC,
 	MESHBLK_A_PAD,
 	MESHBLK_A_HOST_UUID,		/* 16 bytes */
-	MESHBLK_A_KEY_ID,		/* u16; the four in this order: rdda_keys_get() */
-	MESHBLK_A_KEY_SERIAL,		/* s32: of key MESHBLK_KEY_NAME KEY_ID, 16 to 64 bytes */
+	MESHBLK_A_KEY_ID,		/* u16; the five in this order: rdda_keys_get() */
+	/*
+	 * s32: of key MESHBLK_KEY_NAME KEY_ID, 16 to 64 bytes; or, with HOST_ROLE, of
+	 * MESHBLK_MASTER_NAME KEY_ID or MESHBLK_OWN_NAME KEY_ID, 32 bytes
+	 */
+	MESHBLK_A_KEY_SERIAL,
 	MESHBLK_A_KEY_ID2,		/* the older of two while keys are rotated */
 	MESHBLK_A_KEY_SERIAL2,
+	MESHBLK_A_HOST_ROLE,		/* u8: enum meshblk_host_role, of this host */
 	MESHBLK_A_TARGET_ID,		/* u32, given by meshd */
 	MESHBLK_A_ADDR,			/* string */
 	MESHBLK_A_PORT,			/* u16 */
@@ -321,7 +337,8 @@ enum meshblk_event {
 
 enum meshtgt_cmd {
 	MESHTGT_CMD_UNSPEC,
-	MESHTGT_CMD_IDENTITY_SET,	/* HOST_UUID [KEY_ID KEY_SERIAL [KEY_ID2 KEY_SERIAL2]] */
+	/* HOST_UUID [KEY_ID KEY_SERIAL [KEY_ID2 KEY_SERIAL2]] [HOST_ROLE] */
+	MESHTGT_CMD_IDENTITY_SET,
 	MESHTGT_CMD_LISTEN,		/* ADDR [PORT]: "0.0.0.0" and "::" for all */
 	/*
 	 * DRIVE_UUID PATH EXTENTS (CHECK); EINPROGRESS after 5 s: the device is not open yet, and
@@ -365,10 +382,11 @@ enum meshtgt_attr {
 	MESHTGT_A_UNSPEC,
 	MESHTGT_A_PAD,
 	MESHTGT_A_HOST_UUID,		/* 16 bytes */
-	MESHTGT_A_KEY_ID,		/* u16; the four in this order */
+	MESHTGT_A_KEY_ID,		/* u16; the five in this order */
 	MESHTGT_A_KEY_SERIAL,		/* s32: as MESHBLK_A_KEY_SERIAL */
 	MESHTGT_A_KEY_ID2,		/* the older of two while keys are rotated */
 	MESHTGT_A_KEY_SERIAL2,
+	MESHTGT_A_HOST_ROLE,		/* u8: enum meshblk_host_role; of a session: its client's */
 	MESHTGT_A_ADDR,			/* string */
 	MESHTGT_A_PORT,			/* u16 */
 	MESHTGT_A_DRIVE_UUID,		/* 16 bytes */

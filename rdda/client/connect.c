@@ -52,14 +52,18 @@ static void cm_finish(struct rdda_chan *ch, int err)
 static int cm_established(struct rdda_chan *ch, struct rdma_cm_event *ev)
 {
 	const struct rdma_conn_param *p = &ev->param.conn;
+	int ret;
 
 	if (ch->index) {
-		if (rdda_joined_check(p->private_data, p->private_data_len, &ch->login.join))
-			return -EPROTO;
+		ret = rdda_joined_check(p->private_data, p->private_data_len, &ch->login.join);
+		if (ret)
+			return ret;
 		memcpy(&ch->login.joined, p->private_data, sizeof(ch->login.joined));
 	} else {
-		if (rdda_accept_check(p->private_data, p->private_data_len, &ch->login.proof.login))
-			return -EPROTO;
+		ret = rdda_accept_check(p->private_data, p->private_data_len,
+					&ch->login.proof.login);
+		if (ret)
+			return ret;
 		memcpy(&ch->login.accept, p->private_data, sizeof(ch->login.accept));
 	}
 	ch->login.peer_qpn = p->qp_num;
@@ -257,13 +261,16 @@ static int chan_login(struct rdda_chan *ch)
 	l->version_min = RDDA_VERSION;
 	l->version_max = RDDA_VERSION;
 	l->features = cpu_to_le32(RDDA_FEATURES);
-	l->key_id = cpu_to_le16(s->login.key.id);
+	l->key_id = cpu_to_le16(s->login.key.named.id);
+	l->role = s->login.key.named.role;
 	memcpy(l->host_uuid, &s->login.host, sizeof(l->host_uuid));
 	get_random_bytes(l->nonce, sizeof(l->nonce));
 	memcpy(&l->boot, rdda_boot_id(), sizeof(l->boot));
 	l->number = cpu_to_le32(s->login.number);
 	l->channels = chan_use(s->t);
-	ret = chan_request(ch, l, sizeof(*l));
+	ret = rdda_auth_key(&s->login.key, l);
+	if (!ret)
+		ret = chan_request(ch, l, sizeof(*l));
 	if (!ret && le16_to_cpu(ch->login.accept.controls) <= RDDA_PING_ROOM + RDDA_CLOSE_ROOM)
 		ret = -EPROTO;
 	return ret;
@@ -285,7 +292,7 @@ static int chan_prove(struct rdda_chan *ch)
 	p->qpn[1] = ch->login.peer_qpn;
 	rdda_auth_gids(ch->login.id, true, p->gid);
 	memcpy(m.boot_id, p->boot_id, sizeof(m.boot_id));
-	ret = rdda_auth_make(&s->login.key, p, true, m.hmac);
+	ret = rdda_auth_make(&s->login.key.proof, p, true, m.hmac);
 	if (!ret)
 		ret = rdda_control_send(ch, &m, sizeof(m));
 	/* PROVED completes this, and ARENA the next one in session_granted(). */
@@ -298,7 +305,7 @@ static int chan_prove(struct rdda_chan *ch)
 	p->arena_bytes = le32_to_cpu(ch->login.proved.arena_bytes);
 	p->arena_len = le32_to_cpu(ch->login.proved.arena_len);
 	p->channels = le16_to_cpu(ch->login.proved.channels);
-	return rdda_auth_check(&s->login.key, p, false, ch->login.proved.hmac);
+	return rdda_auth_check(&s->login.key.proof, p, false, ch->login.proved.hmac);
 }
 
 /* What the proven target says about the whole session; channel 0. */
@@ -333,6 +340,7 @@ static int chan_join(struct rdda_chan *ch)
 	struct rdda_join_proof p = {
 		.session = ch->s->login.id,
 		.channel = ch->index,
+		.role = { first->login.role, first->accept.role },
 		.qpn[0] = ch->q.qp->qp_num,
 	};
 	int ret;
@@ -343,7 +351,7 @@ static int chan_join(struct rdda_chan *ch)
 	j->magic = cpu_to_le32(RDDA_MAGIC_JOIN);
 	j->session = cpu_to_le32(p.session);
 	j->channel = p.channel;
-	ret = rdda_auth_join_make(&ch->s->login.key, &p, true, j->hmac);
+	ret = rdda_auth_join_make(&ch->s->login.key.proof, &p, true, j->hmac);
 	if (!ret)
 		ret = chan_request(ch, j, sizeof(*j));
 	if (ret)
@@ -351,7 +359,7 @@ static int chan_join(struct rdda_chan *ch)
 	p.qpn[1] = ch->login.peer_qpn;
 	p.arena_off = le32_to_cpu(ch->login.joined.arena_off);
 	p.arena_len = le32_to_cpu(ch->login.joined.arena_len);
-	ret = rdda_auth_join_check(&ch->s->login.key, &p, false, ch->login.joined.hmac);
+	ret = rdda_auth_join_check(&ch->s->login.key.proof, &p, false, ch->login.joined.hmac);
 	if (ret)
 		return ret;
 	ch->login.accept = first->accept;
@@ -530,7 +538,7 @@ static struct rdda_session *session_new(struct rdda_target *t)
 	INIT_WORK(&s->free_work, session_free);
 	init_completion(&s->torn);
 	timer_setup(&s->alive.timer, rdda_alive_timer, 0);
-	rdda_identity_get(&s->login.host, &s->login.key, t->older_key);
+	rdda_identity_get(&s->login.host, &s->login.key.named, t->older_key);
 	return s;
 }
 

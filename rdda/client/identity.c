@@ -57,7 +57,7 @@ static void identity_rekey(struct rdda_target *t)
 	lockdep_assert_held(&identity_lock);
 	if (!s)
 		return;
-	if (!rdda_key_counts(identity.key, &s->login.key))
+	if (!rdda_key_counts(identity.key, &s->login.key.named))
 		rdda_session_fail(s, -EKEYREVOKED, "its key is not in use any more");
 	rdda_session_put(s);
 }
@@ -70,8 +70,7 @@ int rdda_client_set_identity(const struct rdda_identity *id)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(id->key); i++)
-		if (id->key[i].len > sizeof(id->key[i].key) ||
-		    (id->key[i].id == RDDA_KEY_NONE) != !id->key[i].len)
+		if (rdda_key_refuse(&id->key[i]))
 			return -EINVAL;
 	if (uuid_is_null(&id->host))
 		return -EINVAL;

@@ -37,7 +37,7 @@ struct rdda_session {
 	struct {
 		u32	number;
 		u32	id;			/* the target's number for it */
-		struct rdda_key key;
+		struct rdda_session_key key;
 		uuid_t	host;
 	} login;
 

@@ -129,7 +129,7 @@ static void target_connect(struct rdda_target *t)
 			t->next_try = jiffies + msecs_to_jiffies(PORT_LOOK_MS);
 		else
 			target_backoff(t);
-		if (err == -EKEYREJECTED)
+		if (rdda_key_other(err))
 			t->older_key = !t->older_key;
 		target_set(t, RDDA_TEV_LOST, err, reason);
 		target_leave(t, false);

@@ -13,8 +13,16 @@
 #include "driver/uapi/meshblk.h"
 #include "rdda/common/secret.h"
 
-/* Length of the shortest key of a cluster. */
-#define SECRET_KEY_MIN	16
+/* The description of a key of the cluster, without its id, says its kind. */
+static const char * const secret_kinds[] = {
+	[RDDA_KEY_SHARED] = MESHBLK_KEY_NAME,
+	[RDDA_KEY_MASTER] = MESHBLK_MASTER_NAME,
+	[RDDA_KEY_OWN] = MESHBLK_OWN_NAME,
+};
+
+static_assert(RDDA_ROLE_CLIENT == (int)MESHBLK_HOST_CLIENT &&
+	      RDDA_ROLE_STORAGE == (int)MESHBLK_HOST_STORAGE &&
+	      RDDA_ROLE_STORE == (int)MESHBLK_HOST_STORE, "a role has one number");
 
 /* Report why lookup_user_key() found no key. Return: @err. */
 static int secret_refuse(int err, struct netlink_ext_ack *extack)
@@ -60,14 +68,14 @@ static int secret_copy(struct key *key, void *bytes, size_t size, struct netlink
 }
 
 /*
- * Read the payload of a "logon" key. @serial: of a key in a keyring of the current process. @name:
- * the description that the key must have. @bytes: set; the caller wipes them. Context: the handler
- * of a netlink message; sleeps. Return: length of the payload, or a negative errno.
+ * Look a "logon" key up and read its payload. @kinds: @nr beginnings of a description, of which the
+ * key's is one, with @rest behind it. @kind: set to the one. Return: as rdda_secret_read().
  */
-int rdda_secret_read(s32 serial, const char *name, void *bytes, size_t size,
-		     struct netlink_ext_ack *extack)
+static int secret_read(s32 serial, const char * const kinds[], unsigned int nr, const char *rest,
+		       u8 *kind, void *bytes, size_t size, struct netlink_ext_ack *extack)
 {
 	key_ref_t ref = lookup_user_key(serial, 0, KEY_NEED_SEARCH);
+	const char *behind = NULL;
 	struct key *key;
 	int len;
 
@@ -77,27 +85,72 @@ int rdda_secret_read(s32 serial, const char *name, void *bytes, size_t size,
 	if (key->type != &key_type_logon) {
 		NL_SET_ERR_MSG(extack, "the key is not of type \"logon\"");
 		len = -EINVAL;
-	} else if (strcmp(key->description, name)) {
+		goto out;
+	}
+	for (*kind = 0; *kind < nr; (*kind)++) {
+		behind = key->description + str_has_prefix(key->description, kinds[*kind]);
+		if (behind != key->description && !strcmp(behind, rest))
+			break;
+	}
+	if (*kind < nr) {
+		len = secret_copy(key, bytes, size, extack);
+	} else {
 		NL_SET_ERR_MSG(extack, "the key's description says that it is for something else");
 		len = -EINVAL;
-	} else {
-		len = secret_copy(key, bytes, size, extack);
 	}
+out:
 	key_ref_put(ref);
 	return len;
 }
 
 /*
+ * Read the payload of a "logon" key. @serial: of a key in a keyring of the current process. @name:
+ * the description that the key must have. @bytes: set; the caller wipes them. Context: the handler
+ * of a netlink message; sleeps. Return: length of the payload, or a negative errno.
+ */
+int rdda_secret_read(s32 serial, const char *name, void *bytes, size_t size,
+		     struct netlink_ext_ack *extack)
+{
+	u8 kind;
+
+	return secret_read(serial, &name, 1, "", &kind, bytes, size, extack);
+}
+
+/* Read one key of the cluster. @role: of this host; counts unless the key is a shared one. */
+static int secret_key_read(s32 serial, u16 id, u8 role, struct rdda_key *key,
+			   struct netlink_ext_ack *extack)
+{
+	char number[sizeof("65535")];
+	const char *why;
+	int len;
+
+	snprintf(number, sizeof(number), "%u", id);
+	len = secret_read(serial, secret_kinds, ARRAY_SIZE(secret_kinds), number, &key->kind,
+			  key->key, sizeof(key->key), extack);
+	if (len < 0)
+		return len;
+	key->id = id;
+	key->len = len;
+	key->role = key->kind == RDDA_KEY_SHARED ? RDDA_ROLE_NONE : role;
+	why = rdda_key_refuse(key);
+	if (!why)
+		return 0;
+	if (extack)
+		extack->_msg = why;
+	return -EINVAL;
+}
+
+/*
  * Get the keys of a message with a host's identity. @attrs: of the message, checked against its
  * policy. @first: attribute of the newest key's id; the serial number of its secret follows, then
- * both of the key before. @key: set; RDDA_KEY_NONE for a key not in the message; the caller wipes
- * both. Context: as rdda_secret_read(). Return: 0, or a negative errno.
+ * both of the key before, then the host's role. @key: set; RDDA_KEY_NONE for a key not in the
+ * message; the caller wipes both. Context: as rdda_secret_read(). Return: 0, or a negative errno.
  */
 int rdda_keys_get(struct nlattr *const attrs[], int first, struct rdda_key key[2],
 		  struct netlink_ext_ack *extack)
 {
-	char name[sizeof(MESHBLK_KEY_NAME "65535")];
-	int i, len;
+	const struct nlattr *role = attrs[first + 4];
+	int i, err;
 
 	memset(key, 0, 2 * sizeof(*key));
 	for (i = 0; i < 2; i++) {
@@ -109,17 +162,10 @@ int rdda_keys_get(struct nlattr *const attrs[], int first, struct rdda_key key[2
 		}
 		if (!id)
 			continue;
-		snprintf(name, sizeof(name), MESHBLK_KEY_NAME "%u", nla_get_u16(id));
-		len = rdda_secret_read(nla_get_s32(serial), name, key[i].key, sizeof(key[i].key),
-				       extack);
-		if (len < 0)
-			return len;
-		if (len < SECRET_KEY_MIN) {
-			NL_SET_ERR_MSG(extack, "a cluster's key has at least 16 bytes");
-			return -EINVAL;
-		}
-		key[i].id = nla_get_u16(id);
-		key[i].len = len;
+		err = secret_key_read(nla_get_s32(serial), nla_get_u16(id),
+				      role ? nla_get_u8(role) : RDDA_ROLE_NONE, &key[i], extack);
+		if (err)
+			return err;
 	}
 	return 0;
 }

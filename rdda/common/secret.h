@@ -5,7 +5,7 @@
 
 #include <linux/types.h>
 
-#include "rdda/common/auth.h"
+#include "rdda/key.h"
 
 struct netlink_ext_ack;
 struct nlattr;

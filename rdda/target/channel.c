@@ -210,12 +210,12 @@ static struct tgt_channel *channel_alloc(struct rdma_cm_id *cm, struct tgt_sessi
  * Make a connection ready to be accepted. @cm: id of the connect request; the channel's from
  * success on. @s: owns the channel from success on. @index: in the session; any but 0 has proved
  * the key. @p: login and answer of the session; for channel 0 with the client's QPN. @key: for
- * channel 0, the key that the login named; else NULL. @reads: READs in flight that the client
+ * channel 0, the keys of the session; else NULL. @reads: READs in flight that the client
  * requests. Context: CM work queue. Return: channel or ERR_PTR().
  */
 struct tgt_channel *tgt_channel_create(struct rdma_cm_id *cm, struct tgt_session *s,
 				       unsigned int index, const struct rdda_proof *p,
-				       const struct rdda_key *key, u8 reads)
+				       const struct rdda_session_key *key, u8 reads)
 {
 	struct tgt_channel *ch = channel_alloc(cm, s, index, p);
 	int ret;
@@ -324,7 +324,7 @@ static int channel_send_proved(struct tgt_channel *ch)
 	ch->login.proof.arena_bytes = s->arena.bytes;
 	ch->login.proof.arena_len = ch->arena_len;
 	ch->login.proof.channels = s->nr_channels;
-	ret = rdda_auth_make(&ch->login.key, &ch->login.proof, false, m.hmac);
+	ret = rdda_auth_make(&ch->login.key.proof, &ch->login.proof, false, m.hmac);
 	if (ret)
 		return ret;
 	/* An event comes after PROVED, or not at all: see tgt_session_event(). */
@@ -348,8 +348,8 @@ int tgt_channel_prove(struct tgt_channel *ch, const struct rdda_prove *m)
 	if (ch->proven || ch->refused)
 		return -EPROTO;
 	memcpy(ch->login.proof.boot_id, m->boot_id, RDDA_UUID_LEN);
-	ret = rdda_auth_check(&ch->login.key, &ch->login.proof, true, m->hmac);
-	if (ret == -EKEYREJECTED && rdda_fault(RDDA_FAULT_PROOF))
+	ret = rdda_auth_login_check(&ch->login.key, &ch->login.proof, m->hmac);
+	if (rdda_key_other(ret) && rdda_fault(RDDA_FAULT_PROOF))
 		ret = 0;
 	if (!ret && memcmp(m->boot_id, &ch->login.proof.login.boot,
 			   sizeof(ch->login.proof.login.boot)))
@@ -372,6 +372,8 @@ static int channel_refuse_reason(int err)
 		return RDDA_REJ_STALE;
 	case -ENOTUNIQ:
 		return RDDA_REJ_TWIN;
+	case -EPERM:
+		return RDDA_REJ_ROLE;
 	default:
 		return RDDA_REJ_KEY;
 	}

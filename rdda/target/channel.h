@@ -73,7 +73,7 @@ struct tgt_channel {
 	struct {
 		/* of channel 0, with QPNs and GIDs; other channels: a copy with their qpn[1] */
 		struct rdda_proof	proof;
-		struct rdda_key		key;	/* named by the login; in channel 0, for all */
+		struct rdda_session_key	key;	/* in channel 0, for all */
 		u8			reads;	/* READs that the client may have in flight */
 		u32			features;	/* RDDA_FEAT_* that both sides know */
 		/* for the proof; after a refusal, for the disconnect */
@@ -152,7 +152,7 @@ static inline void tgt_count(struct tgt_channel *ch, enum tgt_count what, u64 n)
 
 struct tgt_channel *tgt_channel_create(struct rdma_cm_id *cm, struct tgt_session *s,
 				       unsigned int index, const struct rdda_proof *p,
-				       const struct rdda_key *key, u8 reads);
+				       const struct rdda_session_key *key, u8 reads);
 int tgt_channel_prove(struct tgt_channel *ch, const struct rdda_prove *m);
 void tgt_channel_refuse(struct tgt_channel *ch, int err);
 void tgt_channel_stop(struct tgt_channel *ch);

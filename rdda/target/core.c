@@ -6,8 +6,7 @@
 #define pr_fmt(fmt) "meshtgt: " fmt
 #include <linux/module.h>
 
-#include "rdda/common/auth.h"
-#include "rdda/state.h"
+#include "rdda/key.h"
 #include "rdda/target/tgt.h"
 
 DEFINE_MUTEX(tgt_lock);	/* see tgt.h */
@@ -85,23 +84,18 @@ void tgt_identity_set(const uuid_t *host, const struct rdda_key *key)
 }
 
 /*
- * Find the key that a login names. RDDA_KEY_NONE is found only while no key is set. Return: false
- * if there is no such key.
+ * Copy the key with which a login is checked. @id, @role: as the login names them; RDDA_KEY_NONE is
+ * found only while no key is set. Return: 0, or the enum rdda_reject_reason to refuse with.
  */
-bool tgt_identity_key(u16 id, struct rdda_key *key)
+int tgt_identity_key(u16 id, u8 role, struct rdda_key *key)
 {
-	bool found = false;
-	int i;
+	const struct rdda_key *found;
+	int reason;
 
 	spin_lock(&identity_lock);
-	for (i = 0; i < 2 && !found; i++) {
-		if (identity_key[i].id != id)
-			continue;
-		if (id == RDDA_KEY_NONE && (i || identity_key[0].id != RDDA_KEY_NONE))
-			continue;
-		*key = identity_key[i];
-		found = true;
-	}
+	reason = rdda_key_find(identity_key, id, role, &found);
+	if (!reason)
+		*key = *found;
 	spin_unlock(&identity_lock);
-	return found;
+	return reason;
 }

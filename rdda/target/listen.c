@@ -20,7 +20,6 @@
 #include "rdda/target/channel.h"
 #include "rdda/target/listen.h"
 #include "rdda/target/session.h"
-#include "rdda/state.h"
 #include "rdda/target/tgt.h"
 #include "rdda/wire.h"
 
@@ -53,12 +52,14 @@ static int listen_refuse(struct rdma_cm_id *cm, int reason)
 	return -ECONNREFUSED;	/* the CM destroys this id */
 }
 
-static void accept_fill(struct rdda_accept *a, const struct rdda_login *l,
+/* @role: of this target. */
+static void accept_fill(struct rdda_accept *a, const struct rdda_login *l, u8 role,
 			const struct tgt_session *s, const uuid_t *host)
 {
 	memset(a, 0, sizeof(*a));
 	a->magic = cpu_to_le32(RDDA_MAGIC);
 	a->version = RDDA_VERSION;
+	a->role = role;
 	a->key_id = l->key_id;
 	if (!rdda_fault(RDDA_FAULT_PLAIN))
 		a->features = l->features & cpu_to_le32(RDDA_FEATURES);
@@ -96,7 +97,7 @@ static void channel_accept(struct tgt_channel *ch, const void *data, u8 len)
 
 /* Check a login before anything is made for it. Return: 0 or an enum rdda_reject_reason. */
 static int listen_check_login(const struct rdda_login *l, size_t len, uuid_t *host,
-			      struct rdda_key *key)
+			      struct rdda_session_key *key)
 {
 	int reason = rdda_login_check(l, len);
 
@@ -104,25 +105,24 @@ static int listen_check_login(const struct rdda_login *l, size_t len, uuid_t *ho
 		return reason;
 	if (!tgt_identity(host))
 		return RDDA_REJ_NOT_READY;
-	return tgt_identity_key(le16_to_cpu(l->key_id), key) ? 0 : RDDA_REJ_KEY;
+	reason = tgt_identity_key(le16_to_cpu(l->key_id), l->role, &key->named);
+	if (!reason && rdda_auth_key(key, l))
+		reason = RDDA_REJ_BUSY;
+	return reason;
 }
 
-/* CM context: another login may run at the same time, on another device. */
-static int listen_login(struct rdma_cm_id *cm, struct rdma_cm_event *ev,
-			const struct rdda_limits *lim)
+/* Make a session for a login that was checked, and answer. @host: of this target. */
+static int listen_make(struct rdma_cm_id *cm, struct rdma_cm_event *ev,
+		       const struct rdda_limits *lim, const uuid_t *host,
+		       const struct rdda_session_key *key)
 {
 	const struct rdda_login *l = ev->param.conn.private_data;
 	struct rdda_proof p = { .qpn = { ev->param.conn.qp_num } };
 	struct tgt_unproven *u;
 	struct tgt_channel *ch;
 	struct tgt_session *s;
-	struct rdda_key key;
-	uuid_t host;
 	int reason;
 
-	reason = listen_check_login(l, ev->param.conn.private_data_len, &host, &key);
-	if (reason)
-		return listen_refuse(cm, reason);
 	u = tgt_unproven_get(cm);
 	if (!u)
 		return listen_refuse(cm, RDDA_REJ_BUSY);
@@ -133,9 +133,8 @@ static int listen_login(struct rdma_cm_id *cm, struct rdma_cm_event *ev,
 	}
 	tgt_unproven_set(u, s);
 	p.login = *l;
-	accept_fill(&p.accept, l, s, &host);
-	ch = tgt_channel_create(cm, s, 0, &p, &key, ev->param.conn.responder_resources);
-	memzero_explicit(&key, sizeof(key));
+	accept_fill(&p.accept, l, key->named.role, s, host);
+	ch = tgt_channel_create(cm, s, 0, &p, key, ev->param.conn.responder_resources);
 	if (IS_ERR(ch)) {
 		tgt_unproven_put(s);
 		tgt_session_kill(s, PTR_ERR(ch));
@@ -149,6 +148,24 @@ static int listen_login(struct rdma_cm_id *cm, struct rdma_cm_event *ev,
 	return 0;
 }
 
+/* CM context: another login may run at the same time, on another device. */
+static int listen_login(struct rdma_cm_id *cm, struct rdma_cm_event *ev,
+			const struct rdda_limits *lim)
+{
+	struct rdda_session_key key;
+	uuid_t host;
+	int ret;
+
+	ret = listen_check_login(ev->param.conn.private_data, ev->param.conn.private_data_len,
+				 &host, &key);
+	if (ret)
+		ret = listen_refuse(cm, ret);
+	else
+		ret = listen_make(cm, ev, lim, &host, &key);
+	memzero_explicit(&key, sizeof(key));
+	return ret;
+}
+
 /* Another channel of @s: check that its request proves the key. */
 static int listen_check_join(struct rdma_cm_id *cm, struct rdma_cm_event *ev, struct tgt_session *s,
 			     struct rdda_join_proof *p)
@@ -159,13 +176,15 @@ static int listen_check_join(struct rdma_cm_id *cm, struct rdma_cm_event *ev, st
 
 	p->session = s->id;
 	p->channel = j->channel;
+	p->role[0] = first->login.proof.login.role;
+	p->role[1] = first->login.proof.accept.role;
 	p->qpn[0] = ev->param.conn.qp_num;
 	memcpy(p->nonce[0], first->login.proof.login.nonce, RDDA_NONCE_LEN);
 	memcpy(p->nonce[1], first->login.proof.accept.nonce, RDDA_NONCE_LEN);
 	rdda_auth_gids(cm, false, p->gid);
-	if (!tgt_identity_counts(&first->login.key))
+	if (!tgt_identity_counts(&first->login.key.named))
 		return -EKEYREJECTED;
-	ret = rdda_auth_join_check(&first->login.key, p, true, j->hmac);
+	ret = rdda_auth_join_check(&first->login.key.proof, p, true, j->hmac);
 	return ret == -EKEYREJECTED && rdda_fault(RDDA_FAULT_PROOF) ? 0 : ret;
 }
 
@@ -183,7 +202,7 @@ static int listen_accept_join(struct tgt_channel *ch, struct rdda_join_proof *p)
 	p->qpn[1] = ch->login.proof.qpn[1];
 	p->arena_off = ch->arena_off;
 	p->arena_len = ch->arena_len;
-	ret = rdda_auth_join_make(&ch->s->channel[0]->login.key, p, false, m.hmac);
+	ret = rdda_auth_join_make(&ch->s->channel[0]->login.key.proof, p, false, m.hmac);
 	if (!ret)
 		channel_accept(ch, &m, sizeof(m));
 	return ret;

@@ -34,6 +34,7 @@ static const struct nla_policy policy[MESHTGT_A_MAX + 1] = {
 	[MESHTGT_A_KEY_SERIAL]	= NLA_POLICY_MIN(NLA_S32, 1),
 	[MESHTGT_A_KEY_ID2]	= NLA_POLICY_MIN(NLA_U16, 1),
 	[MESHTGT_A_KEY_SERIAL2]	= NLA_POLICY_MIN(NLA_S32, 1),
+	[MESHTGT_A_HOST_ROLE]	= NLA_POLICY_RANGE(NLA_U8, MESHBLK_HOST_CLIENT, MESHBLK_HOST_STORE),
 	[MESHTGT_A_ADDR]	= { .type = NLA_NUL_STRING, .len = 63 },
 	[MESHTGT_A_PORT]	= NLA_POLICY_MIN(NLA_U16, 1),
 	[MESHTGT_A_DRIVE_UUID]	= NLA_POLICY_EXACT_LEN(16),
@@ -406,6 +407,7 @@ static int session_fill(struct sk_buff *skb, struct tgt_session *s, u32 port, u3
 		return -EMSGSIZE;
 	if (nla_put_u32(skb, MESHTGT_A_SESSION, s->id) ||
 	    nla_put(skb, MESHTGT_A_HOST_UUID, 16, &s->client.host) ||
+	    (s->client.role && nla_put_u8(skb, MESHTGT_A_HOST_ROLE, s->client.role)) ||
 	    nla_put_string(skb, MESHTGT_A_STATE, tgt_state_name(tgt_session_state(s))) ||
 	    nla_put_s32(skb, MESHTGT_A_ERROR, s->err) ||
 	    nla_put_u32(skb, MESHTGT_A_CHANNELS, s->nr_channels) ||

@@ -269,7 +269,7 @@ void tgt_session_rekeyed(void)
 
 	mutex_lock(&tgt_lock);
 	list_for_each_entry(s, &tgt_sessions, node)
-		if (s->client.proved && !tgt_identity_counts(&s->channel[0]->login.key))
+		if (s->client.proved && !tgt_identity_counts(&s->channel[0]->login.key.named))
 			tgt_session_kill(s, -EKEYREVOKED);
 	mutex_unlock(&tgt_lock);
 }
@@ -363,6 +363,7 @@ static struct tgt_session *session_create(struct rdma_cm_id *cm, const struct rd
 	INIT_DELAYED_WORK(&s->end.leave, session_leave_work);
 	INIT_WORK(&s->end.free, session_free_work);
 	import_uuid(&s->client.host, l->host_uuid);
+	s->client.role = l->role;
 	s->client.boot = le32_to_cpu(l->boot);
 	s->client.number = le32_to_cpu(l->number);
 	s->client.addr = cm->route.addr.dst_addr;
@@ -640,7 +641,7 @@ int tgt_session_live(struct tgt_session *s)
 
 	mutex_lock(&tgt_lock);
 	ret = session_admit(s);		/* another session may have come since */
-	if (!ret && !tgt_identity_counts(&s->channel[0]->login.key))
+	if (!ret && !tgt_identity_counts(&s->channel[0]->login.key.named))
 		ret = -EKEYREJECTED;	/* and the keys may have changed */
 	if (ret)
 		goto out;

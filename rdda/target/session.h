@@ -37,6 +37,7 @@ struct tgt_session {
 	/* session.c */
 	struct {
 		uuid_t			host;
+		u8			role;	/* enum rdda_role; the proof is of it and @host */
 		struct sockaddr_storage	addr;	/* address of channel 0's client; for the log */
 		u32			boot;	/* first 32 bits of its boot id */
 		u32			number;	/* of the session within the client's boot */

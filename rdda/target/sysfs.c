@@ -10,6 +10,7 @@
 #include <linux/device.h>
 #include <linux/sysfs.h>
 
+#include "rdda/key.h"
 #include "rdda/target/arena.h"
 #include "rdda/target/listen.h"
 #include "rdda/target/session.h"
@@ -95,6 +96,7 @@ REFUSED(channel, RDDA_REJ_CHANNEL);
 REFUSED(stale, RDDA_REJ_STALE);
 REFUSED(not_ready, RDDA_REJ_NOT_READY);
 REFUSED(twin, RDDA_REJ_TWIN);
+REFUSED(role, RDDA_REJ_ROLE);
 
 static struct attribute *refused_attrs[] = {
 	&refused_all.attr.attr,
@@ -106,6 +108,7 @@ static struct attribute *refused_attrs[] = {
 	&refused_stale.attr.attr,
 	&refused_not_ready.attr.attr,
 	&refused_twin.attr.attr,
+	&refused_role.attr.attr,
 	NULL
 };
 
@@ -129,6 +132,14 @@ static ssize_t host_show(struct device *dev, struct device_attribute *attr, char
 	return sysfs_emit(buf, "%pUb\n", &s->client.host);
 }
 static DEVICE_ATTR_RO(host);
+
+static ssize_t role_show(struct device *dev, struct device_attribute *attr, char *buf)
+{
+	struct tgt_session *s = dev_get_drvdata(dev);
+
+	return sysfs_emit(buf, "%s\n", rdda_role_name(s->client.role));
+}
+static DEVICE_ATTR_RO(role);
 
 static ssize_t state_show(struct device *dev, struct device_attribute *attr, char *buf)
 {
@@ -187,6 +198,7 @@ COUNTER(polled, TGT_POLLED);
 
 static struct attribute *session_attrs[] = {
 	&dev_attr_host.attr,
+	&dev_attr_role.attr,
 	&dev_attr_state.attr,
 	&dev_attr_channels.attr,
 	&dev_attr_memory.attr,

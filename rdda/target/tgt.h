@@ -48,7 +48,7 @@ extern bool tgt_stopping;
 
 bool tgt_identity(uuid_t *host);
 bool tgt_identity_counts(const struct rdda_key *key);
-bool tgt_identity_key(u16 id, struct rdda_key *key);
+int tgt_identity_key(u16 id, u8 role, struct rdda_key *key);
 void tgt_identity_set(const uuid_t *host, const struct rdda_key *key);
 
 #endif

@@ -2,7 +2,7 @@
 /*
  * tgtctl: drive meshtgt's netlink family from a test, without meshd.
  *
- *   identity UUID [KEYID KEYHEX [KEYID2 KEYHEX2]]
+ *   identity UUID [KEYID KEYHEX [KEYID2 KEYHEX2]] [role=N]   KEYID: 7, master:7 or own:7
  *   listen ADDR [PORT]
  *   add UUID PATH [EXTENT...]        EXTENT: UUID,START,LENGTH[,ready][,epoch=N][,holder=UUID]
  *   del UUID [force|gone]
@@ -229,6 +229,8 @@ static int on_print(struct nl_msg *m, void *arg)
 		printf("host=");
 		print_uuid(a[MESHTGT_A_HOST_UUID]);
 	}
+	if (a[MESHTGT_A_HOST_ROLE])
+		printf(" role=%u", nla_get_u8(a[MESHTGT_A_HOST_ROLE]));
 	if (a[MESHTGT_A_DRIVE_UUID]) {
 		printf("drive=");
 		print_uuid(a[MESHTGT_A_DRIVE_UUID]);
@@ -313,13 +315,17 @@ static int identity(int argc, char **argv)
 	int i, n;
 
 	put_uuid(m, MESHTGT_A_HOST_UUID, argv[0]);
+	if (sscanf(argv[argc - 1], "role=%d", &n) == 1)
+		nla_put_u8(m, MESHTGT_A_HOST_ROLE, n);
 	for (i = 1; i + 1 < argc && i < 5; i += 2) {
+		const char *id = argv[i], *kind = key_kind(&id);
+
 		n = hex(argv[i + 1], key, sizeof(key));
 		if (n < 0)
 			die(argv[i + 1], 0);
-		nla_put_u16(m, i == 1 ? MESHTGT_A_KEY_ID : MESHTGT_A_KEY_ID2, atoi(argv[i]));
+		nla_put_u16(m, i == 1 ? MESHTGT_A_KEY_ID : MESHTGT_A_KEY_ID2, atoi(id));
 		if (!put_secret(m, i == 1 ? MESHTGT_A_KEY_SERIAL : MESHTGT_A_KEY_SERIAL2,
-				MESHBLK_KEY_NAME, argv[i], key, n))
+				kind, id, key, n))
 			die("add_key", 0);
 	}
 	return send_wait(m);

@@ -114,6 +114,14 @@ $(foreach t,$(RIGHTS_TEST),$(eval UNIT_EXTRA_$(t) := $(RIGHTS_OBJ)) \
 $(RIGHTS_TEST:%=$(BUILD)/unit/test_%): $(RIGHTS_OBJ)
 $(RIGHTS_TEST:%=$(BUILD)/unit/test_%.o): $(wildcard userspace/store/*.h userspace/plan/*.h)
 
+# Proofs of a login, with the keys that the cluster store hands out.
+UNIT_EXTRA_login  := $(RIGHTS_OBJ)
+UNIT_LIBS_login   := -lgnutls
+UNIT_CFLAGS_login := -Itests/unit/verbs -D_GNU_SOURCE
+$(BUILD)/unit/test_login: $(RIGHTS_OBJ)
+$(BUILD)/unit/test_login.o: rdda/common/auth.c $(wildcard rdda/common/*.h userspace/store/*.h \
+	userspace/plan/*.h tests/unit/verbs/*/*.h)
+
 # The link to the cluster store, over SQLite's engine.
 LINKED_OBJ  := $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(wildcard userspace/store/*.c))
 LINKED_TEST := store_link store_link_faults store_link_suite store_wire

@@ -5,6 +5,7 @@
  * filter it is not. The kernel's generic netlink is real, the families are not there: nlctrl,
  * which is always there, stands for them.
  */
+#include <keyutils.h>
 #include <linux/capability.h>
 #include <sched.h>
 #include <stdlib.h>
@@ -13,6 +14,7 @@
 #include <unistd.h>
 
 #include "tests/unit/suite.h"
+#include "userspace/libmesh/secret.h"
 /* The file itself: serve() is called without a family that would have to answer SERVE. */
 #include "userspace/libmesh/serve.c"
 
@@ -393,9 +395,56 @@ static void test_unprivileged(void)
 	mesh_close(m);
 }
 
+static void key_is(struct nlmsghdr *h, int attr, u16 id, const char *name)
+{
+	struct nlattr *a = nlmsg_find_attr(h, 0, attr), *serial = nlmsg_find_attr(h, 0, attr + 1);
+	char *text = NULL;
+
+	CU_ASSERT_FATAL(a && serial && nla_get_u16(a) == id);
+	CU_ASSERT_FATAL(keyctl_describe_alloc(nla_get_s32(serial), &text) > 0);
+	CU_ASSERT(!strncmp(text, "logon;", 6) && !strcmp(strrchr(text, ';') + 1, name));
+	free(text);
+}
+
+/* A message names keys by what they are for, and this host's role beside those that have one. */
+static void test_keys(void)
+{
+	static const struct mesh_key shared = { .id = 7, .key = "0123456789abcdef", .len = 16 },
+		master = { .id = 65535, .key = "0123456789abcdef0123456789abcdef", .len = 32,
+			   .kind = MESH_KEY_MASTER, .role = MESHBLK_HOST_STORE },
+		own = { .id = 9, .key = "0123456789abcdef0123456789abcdef", .len = 32,
+			.kind = MESH_KEY_OWN, .role = MESHBLK_HOST_CLIENT };
+	static const struct {
+		struct mesh_key keys[2];
+		const char *name[2];
+		u8 role;
+	} all[] = {
+		{ { shared, master }, { "meshblk:key:7", "meshblk:master:65535" }, MESHBLK_HOST_STORE },
+		{ { own, shared }, { "meshblk:own:9", "meshblk:key:7" }, MESHBLK_HOST_CLIENT },
+		{ { shared, shared }, { "meshblk:key:7", "meshblk:key:7" }, 0 },
+	};
+	struct mesh *m = opened(ALL);
+
+	for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+		struct nl_msg *msg = nlmsg_alloc();
+		struct nlmsghdr *h = nlmsg_put(msg, 0, 0, 0, 0, 0);
+		struct nlattr *role;
+
+		CU_ASSERT_EQUAL(put_keys(m, msg, MESHTGT_A_KEY_ID, all[i].keys, 2), 0);
+		key_is(h, MESHTGT_A_KEY_ID, all[i].keys[0].id, all[i].name[0]);
+		key_is(h, MESHTGT_A_KEY_ID2, all[i].keys[1].id, all[i].name[1]);
+		role = nlmsg_find_attr(h, 0, MESHTGT_A_HOST_ROLE);
+		CU_ASSERT(all[i].role ? role && nla_get_u8(role) == all[i].role : !role);
+		keyctl_clear(KEY_SPEC_THREAD_KEYRING);
+		nlmsg_free(msg);
+	}
+	mesh_close(m);
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
+		{ "names of keys, and the role", test_keys },
 		{ "messages that the kernel sends by itself", test_own },
 		{ "multicast by others", test_multicast },
 		{ "a forged acknowledgment", test_ack },

@@ -121,6 +121,7 @@ static void errnos(void)
 	CU_ASSERT_EQUAL(rdda_reject_errno(RDDA_REJ_KEY), -EKEYREJECTED);
 	CU_ASSERT_EQUAL(rdda_reject_errno(RDDA_REJ_STALE), -ESTALE);
 	CU_ASSERT_EQUAL(rdda_reject_errno(RDDA_REJ_TWIN), -ENOTUNIQ);
+	CU_ASSERT_EQUAL(rdda_reject_errno(RDDA_REJ_ROLE), -EPERM);
 	CU_ASSERT_STRING_EQUAL(rdda_reject_text(RDDA_REJ_TWIN),
 			       "another host lives under this host's UUID");
 	CU_ASSERT_EQUAL(rdda_reject_errno(0), -ECONNREFUSED);
@@ -182,40 +183,12 @@ static void shares_alone(void)
 	CU_ASSERT_FALSE(rdda_share_may(0, 0, 128, true));
 }
 
-/* A key counts by its content: one with the id of another is another one. */
-static void keys(void)
-{
-	static const struct rdda_key none, a = { 7, 16, "aaaaaaaaaaaaaaa" }, b = { 8, 16, "b" },
-		id = { 9, 16, "aaaaaaaaaaaaaaa" }, len = { 7, 15, "aaaaaaaaaaaaaaa" };
-	struct rdda_key other = a, table[2] = { a, none };
-
-	CU_ASSERT_TRUE(rdda_key_counts(table, &a));
-	CU_ASSERT_FALSE(rdda_key_counts(table, &none));
-	CU_ASSERT_FALSE(rdda_key_counts(table, &b));
-	CU_ASSERT_FALSE(rdda_key_counts(table, &id));
-	CU_ASSERT_FALSE(rdda_key_counts(table, &len));
-	other.key[sizeof(other.key) - 1] = 1;
-	CU_ASSERT_FALSE(rdda_key_counts(table, &other));
-	/* A newer one is in use, and the one before it. */
-	table[0] = b;
-	table[1] = a;
-	CU_ASSERT_TRUE(rdda_key_counts(table, &a));
-	CU_ASSERT_TRUE(rdda_key_counts(table, &b));
-	CU_ASSERT_FALSE(rdda_key_counts(table, &none));
-	/* Without authentication none counts but none. */
-	table[0] = none;
-	table[1] = none;
-	CU_ASSERT_TRUE(rdda_key_counts(table, &none));
-	CU_ASSERT_FALSE(rdda_key_counts(table, &a));
-}
-
 static const struct suite_test tests[] = {
 	{ "target states", target_table },
 	{ "extent states", extent_table },
 	{ "backoff", backoff },
 	{ "answers to OPEN", open_answers },
 	{ "errors", errnos },
-	{ "keys", keys },
 	{ "shares", shares },
 	{ "shares of one that is alone", shares_alone },
 	{ NULL, NULL },

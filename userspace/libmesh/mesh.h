@@ -164,13 +164,24 @@ struct meshblk_volume {
 	struct meshblk_group *groups;
 };
 
+enum mesh_key_kind {
+	MESH_KEY_SHARED,	/* of all hosts */
+	MESH_KEY_MASTER,
+	MESH_KEY_OWN,		/* this host's, derived from the master with the same id */
+};
+
 struct mesh_key {
 	u16	id;
 	const void *key;
 	size_t	len;
+	enum mesh_key_kind kind;
+	u8	role;		/* MESHBLK_HOST_*, of this host; 0 with MESH_KEY_SHARED */
 };
 
-/* @keys: the newest first, then the one before it, if any; none: no authentication. */
+/*
+ * @keys: the newest first, then the one before it, if any; none: no authentication. The role is the
+ * newest one's that has one.
+ */
 int meshblk_identity_set(struct mesh *m, const struct muuid *host, const struct mesh_key *keys,
 			 size_t nr_keys);
 int meshblk_target_set(struct mesh *m, u32 id, const char *addr, u16 port,

@@ -24,14 +24,23 @@ int put_secret(struct mesh *m, struct nl_msg *msg, int attr, const char *name, c
 
 int put_keys(struct mesh *m, struct nl_msg *msg, int first, const struct mesh_key *keys, size_t n)
 {
-	char name[sizeof(MESHBLK_KEY_NAME) + 8];
+	static const char *const kinds[] = {
+		[MESH_KEY_SHARED] = MESHBLK_KEY_NAME,
+		[MESH_KEY_MASTER] = MESHBLK_MASTER_NAME,
+		[MESH_KEY_OWN] = MESHBLK_OWN_NAME,
+	};
+	char name[sizeof(MESHBLK_MASTER_NAME) + 8];
+	u8 role = 0;
 	int err = 0;
 
 	for (size_t i = 0; i < n && !err; i++) {
-		snprintf(name, sizeof(name), MESHBLK_KEY_NAME "%u", keys[i].id);
+		role = role ? role : keys[i].role;
+		snprintf(name, sizeof(name), "%s%u", kinds[keys[i].kind], keys[i].id);
 		nla_put_u16(msg, first + 2 * i, keys[i].id);
 		err = put_secret(m, msg, first + 2 * i + 1, name, keys[i].key, keys[i].len);
 	}
+	if (role)
+		nla_put_u8(msg, first + 4, role);
 	return err;
 }
 

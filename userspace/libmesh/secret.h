@@ -12,7 +12,7 @@
 /* Add the key @name, and its serial number to @msg as @attr. */
 int put_secret(struct mesh *m, struct nl_msg *msg, int attr, const char *name, const void *bytes,
 	       size_t len);
-/* @first: the attribute of the first key's id; behind it its serial, then the next one's. */
+/* @first: the attribute of the first key's id; behind it its serial, the next one's, the role. */
 int put_keys(struct mesh *m, struct nl_msg *msg, int first, const struct mesh_key *keys, size_t n);
 /* mesh_call() with a message whose secrets were put, or not: @err. Then no secret is left. */
 int call_secret(struct mesh *m, enum mesh_family f, struct nl_msg *msg, int err);

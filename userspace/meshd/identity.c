@@ -226,8 +226,8 @@ int identity_push(struct mesh *m)
 	k = key.id || D.insecure ? key : alone;
 	o = old_key;
 	pthread_mutex_unlock(&lock);
-	keys[0] = (struct mesh_key) { k.id, k.bytes, k.len };
-	keys[1] = (struct mesh_key) { o.id, o.bytes, o.len };
+	keys[0] = (struct mesh_key) { .id = k.id, .key = k.bytes, .len = k.len };
+	keys[1] = (struct mesh_key) { .id = o.id, .key = o.bytes, .len = o.len };
 	nr = k.id ? (o.id ? 2 : 1) : 0;
 	/* The target first: it then knows what the client says. Without the role: not ours. */
 	if (D.listen)

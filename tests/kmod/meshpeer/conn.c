@@ -194,6 +194,10 @@ static int login_option(struct peer_conn *c, const char *word)
 	}
 	if (!strncmp(word, "channels=", 9))
 		return kstrtou8(word + 9, 0, &l->channels) ?: 1;
+	if (!strncmp(word, "role=", 5)) {
+		c->key.named.kind = RDDA_KEY_OWN;
+		return kstrtou8(word + 5, 0, &l->role) ?: 1;
+	}
 	if (!strncmp(word, "from=", 5))
 		return inet_pton_with_scope(&init_net, AF_UNSPEC, word + 5, "0", &c->from) ?: 1;
 	return 0;
@@ -219,11 +223,11 @@ static int login_parse(struct peer_conn *c, int argc, char **argv)
 		return -EINVAL;
 	if (argc > 7) {
 		n = strlen(argv[7]) / 2;
-		if (kstrtou16(argv[6], 0, &key_id) || n > (int)sizeof(c->key.key) ||
-		    hex2bin(c->key.key, argv[7], n))
+		if (kstrtou16(argv[6], 0, &key_id) || n > (int)sizeof(c->key.named.key) ||
+		    hex2bin(c->key.named.key, argv[7], n))
 			return -EINVAL;
-		c->key.id = key_id;
-		c->key.len = n;
+		c->key.named.id = key_id;
+		c->key.named.len = n;
 	}
 	l->magic = cpu_to_le32(RDDA_MAGIC);
 	l->version_min = RDDA_VERSION;
@@ -234,7 +238,7 @@ static int login_parse(struct peer_conn *c, int argc, char **argv)
 	l->boot = cpu_to_le32(boot);
 	l->number = cpu_to_le32(number);
 	memcpy(c->proof.boot_id, &l->boot, sizeof(l->boot));
-	return 0;
+	return rdda_auth_key(&c->key, l);
 }
 
 /**
@@ -291,7 +295,8 @@ int peer_conn_login(struct peer_conn *c, int argc, char **argv)
 /**
  * peer_login() - connect as channel 0 of a new session
  * @argc: words
- * @argv: NAME ADDR PORT HOST BOOT NUMBER [KEYID KEYHEX] [OPTION...]
+ * @argv: NAME ADDR PORT HOST BOOT NUMBER [KEYID KEYHEX] [OPTION...]; with the option
+ *	role=NUMBER the key is taken for the host's own one
  */
 int peer_login(int argc, char **argv)
 {
@@ -313,6 +318,8 @@ static void join_proof(struct peer_conn *c, const struct peer_conn *first,
 {
 	p->session = le32_to_cpu(first->proof.accept.session);
 	p->channel = c->join.channel;
+	p->role[0] = first->proof.login.role;
+	p->role[1] = first->proof.accept.role;
 	memcpy(p->nonce[0], first->proof.login.nonce, RDDA_NONCE_LEN);
 	memcpy(p->nonce[1], first->proof.accept.nonce, RDDA_NONCE_LEN);
 	memcpy(p->qpn, c->proof.qpn, sizeof(p->qpn));
@@ -333,7 +340,7 @@ static int join_connect(struct peer_conn *c, const struct peer_conn *first, cons
 	c->join.magic = cpu_to_le32(RDDA_MAGIC_JOIN);
 	c->join.session = first->proof.accept.session;
 	join_proof(c, first, &p);
-	ret = rdda_auth_join_make(&first->key, &p, true, c->join.hmac);
+	ret = rdda_auth_join_make(&first->key.proof, &p, true, c->join.hmac);
 	if (ret)
 		return ret;
 	c->join.hmac[31] ^= !strcmp(how, "bad");
@@ -347,7 +354,7 @@ static int join_connect(struct peer_conn *c, const struct peer_conn *first, cons
 	if (ret)
 		return ret;
 	join_proof(c, first, &p);
-	return rdda_auth_join_check(&first->key, &p, false, c->joined.hmac);
+	return rdda_auth_join_check(&first->key.proof, &p, false, c->joined.hmac);
 }
 
 /**
@@ -406,7 +413,7 @@ int peer_prove(struct peer_conn *c, int argc, char **argv)
 	if (argc && !strcmp(argv[0], "boot"))
 		c->proof.boot_id[0] ^= 1;
 	memcpy(m.boot_id, c->proof.boot_id, sizeof(m.boot_id));
-	ret = rdda_auth_make(&c->key, &c->proof, true, m.hmac);
+	ret = rdda_auth_make(&c->key.proof, &c->proof, true, m.hmac);
 	if (ret)
 		return ret;
 	if (argc && strcmp(argv[0], "boot"))
@@ -423,7 +430,7 @@ int peer_prove(struct peer_conn *c, int argc, char **argv)
 	c->proof.arena_bytes = le32_to_cpu(a.arena_bytes);
 	c->proof.arena_len = c->arena_len;
 	c->proof.channels = le16_to_cpu(a.channels);
-	ret = rdda_auth_check(&c->key, &c->proof, false, a.hmac);
+	ret = rdda_auth_check(&c->key.proof, &c->proof, false, a.hmac);
 	if (ret)
 		return ret;
 	if (!peer_wait(c, has_pieces, le16_to_cpu(a.pieces), PEER_MS) || c->lost)

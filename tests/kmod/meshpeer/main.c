@@ -3,7 +3,8 @@
  * The verbs, and the file they are written to.
  *
  *   login NAME ADDR PORT HOST BOOT NUMBER [KEYID KEYHEX] [OPTION...]
- *				from=ADDR features=BITS channels=N
+ *				from=ADDR features=BITS channels=N role=N: the key is the
+ *				host's own
  *   join NAME FIRST CHANNEL [bad|of=OTHER]	another channel of FIRST's session; with
  *				a wrong proof, or with the proof that OTHER sent
  *   prove NAME [bad|boot]	the answer and the arena; with a wrong proof, or of another

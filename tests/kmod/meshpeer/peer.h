@@ -92,7 +92,7 @@ struct peer_conn {
 	bool			lost;
 	bool			light;		/* connects and never says anything */
 	struct rdda_proof	proof;
-	struct rdda_key		key;
+	struct rdda_session_key	key;
 	struct sockaddr_storage	addr;
 	struct sockaddr_storage	from;		/* ss_family 0: any */
 	struct rdda_join	join;		/* any but channel 0 */

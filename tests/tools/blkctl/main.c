@@ -16,7 +16,8 @@
  *   blkctl get [UUID]          a JSON object a line
  *   blkctl abandoned           members whose devices have I/O that was given up, one a line
  *   blkctl wait UUID STATE [SECONDS]
- *   blkctl identity UUID [KEY_ID KEY [KEY_ID2 KEY2]]
+ *   blkctl identity UUID [KEY_ID KEY [KEY_ID2 KEY2]] [role=N]   KEY: text; in hex if
+ *                              KEY_ID is master:N or own:N
  *   blkctl bad-keys UUID    what IDENTITY_SET says of keys that it must not take
  *   blkctl target-set ID ADDR [PORT] | target-del ID | target-get
  *   blkctl events SECONDS      a JSON object an event
@@ -38,6 +39,7 @@
 #include <netlink/genl/ctrl.h>
 
 #include "tests/tools/blkctl/blkctl.h"
+#include "tests/tools/secret.h"
 
 #define MODULE	"/sys/module/meshblk"
 
@@ -252,24 +254,40 @@ static int cmd_wait(int argc, char **argv)
 
 /* Targets */
 
+static void put_key(struct nl_msg *m, int id_attr, int serial_attr, const char *id, const char *key)
+{
+	const char *number = id, *kind = key_kind(&number);
+	unsigned char bytes[MESHBLK_KEY_MAX];
+	size_t n = 0;
+
+	nla_put_u16(m, id_attr, atoi(number));
+	if (number == id) {
+		secret(m, serial_attr, kind, number, key, strlen(key));
+		return;
+	}
+	for (; n < sizeof(bytes) && sscanf(key + 2 * n, "%2hhx", &bytes[n]) == 1; n++)
+		;
+	secret(m, serial_attr, kind, number, bytes, n);
+}
+
 static int cmd_identity(int argc, char **argv)
 {
 	struct nl_msg *m = new_msg(MESHBLK_CMD_IDENTITY_SET, 0);
 	struct uuid u;
+	int role;
 
 	if (argc < 2)
-		die(2, "identity: UUID [KEY_ID KEY [KEY_ID2 KEY2]]");
+		die(2, "identity: UUID [KEY_ID KEY [KEY_ID2 KEY2]] [role=N]");
 	u = parse_uuid(argv[1]);
 	put_uuid(m, MESHBLK_A_HOST_UUID, &u);
-	if (argc > 3) {
-		nla_put_u16(m, MESHBLK_A_KEY_ID, atoi(argv[2]));
-		secret(m, MESHBLK_A_KEY_SERIAL, MESHBLK_KEY_NAME, argv[2], argv[3], strlen(argv[3]));
+	if (sscanf(argv[argc - 1], "role=%d", &role) == 1) {
+		nla_put_u8(m, MESHBLK_A_HOST_ROLE, role);
+		argc--;
 	}
-	if (argc > 5) {
-		nla_put_u16(m, MESHBLK_A_KEY_ID2, atoi(argv[4]));
-		secret(m, MESHBLK_A_KEY_SERIAL2, MESHBLK_KEY_NAME, argv[4], argv[5],
-		       strlen(argv[5]));
-	}
+	if (argc > 3)
+		put_key(m, MESHBLK_A_KEY_ID, MESHBLK_A_KEY_SERIAL, argv[2], argv[3]);
+	if (argc > 5)
+		put_key(m, MESHBLK_A_KEY_ID2, MESHBLK_A_KEY_SERIAL2, argv[4], argv[5]);
 	return finish(talk(m, NULL, NULL));
 }
 

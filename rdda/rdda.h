@@ -116,7 +116,9 @@ struct rdda_extent_info {
 	int	err;			/* reason for not being UP */
 	uuid_t	drive;
 	uuid_t	holder;			/* if REFUSED because held: the holder */
-	u64	attach;			/* highest attach number noted at the target, 0: none */
+	/* highest attach number noted at the target, 0: none; also known while REFUSED */
+	u64	attach;
+	uuid_t	attacher;		/* host for which @attach was noted */
 	/* ms of silence after which every client of the target declares it dead; may exceed ours */
 	u32	dead_ms;
 	u64	bytes;
@@ -140,13 +142,28 @@ struct rdda_extent_ops {
 };
 
 /**
+ * struct rdda_want - the conditions of an OPEN
+ * @rw: true: for writing; false: for readers only
+ * @preempt: fence another holder first
+ * @numbered: access is ordered by @number; @epoch is not compared. A refusal because of the noted
+ *	number is REFUSED with -ESTALE, and is for good if mesh_number_fences()
+ * @epoch: the target refuses the OPEN if it has seen a higher one
+ * @number: access number; a reader's is that of the volume when the reader attached, and 0 if the
+ *	volume had none. Without @numbered: 0
+ * @served: number under which this host served the volume so far, if it takes the volume again
+ *	while serving: an extent that another host has opened for writing since is refused. Else 0
+ */
+struct rdda_want {
+	bool	rw, preempt, numbered;
+	u64	epoch, number, served;
+};
+
+/**
  * rdda_extent_open() - open an extent and keep it open over reconnects
  * @t: its target
  * @extent: UUID
  * @drive: UUID of the drive that should hold the extent; null: not known
- * @rw: true: for writing; false: for readers only
- * @preempt: fence another holder first
- * @epoch: the target refuses the OPEN if it has seen a higher one
+ * @want: copied
  * @ops: state changes
  * @priv: for @ops
  *
@@ -154,7 +171,7 @@ struct rdda_extent_ops {
  * those of different drives in parallel.
  */
 struct rdda_extent *rdda_extent_open(struct rdda_target *t, const uuid_t *extent,
-				     const uuid_t *drive, bool rw, bool preempt, u64 epoch,
+				     const uuid_t *drive, const struct rdda_want *want,
 				     const struct rdda_extent_ops *ops, void *priv);
 /* Close an extent. All I/O must have ended. Sends CLOSE when the target has a session. Sleeps. */
 void rdda_extent_close(struct rdda_extent *e);
@@ -174,17 +191,41 @@ void rdda_extent_info(struct rdda_extent *e, struct rdda_extent_info *info);
 /* Set a new epoch. Later OPENs use it; a live extent is opened with the new epoch at once. */
 void rdda_extent_set_epoch(struct rdda_extent *e, u64 epoch);
 /**
- * rdda_extent_attach() - have the target note an attach number, durably
+ * rdda_extent_number() - have the target note an attach number, durably
  * @e: extent, open for writing, that is UP, or REFUSED for an older number
  * @number: not zero, less than 2^63; every later OPEN of @e carries it, also after a failure
+ * @served: as in struct rdda_want. Later OPENs carry it, too, until the target grants one
  *
  * One call at a time. I/O goes on meanwhile. Sleeps until the answer, 30 s at most.
  *
  * Return: 0; -EINVAL; -ESTALE: an earlier call had a higher number; or a higher number is noted, or
- * the same of another host, and the extent is REFUSED, so that I/O waits as for an old epoch;
- * -ENOLINK: not UP, or the target could not note the number, though it may do so later.
+ * the same of another host, and the extent is REFUSED: then I/O waits as for an old epoch, or
+ * fails if the number is refused for good; -ENOLINK: not UP, or the target could not note the
+ * number, though it may do so later.
  */
-int rdda_extent_attach(struct rdda_extent *e, u64 number);
+int rdda_extent_number(struct rdda_extent *e, u64 number, u64 served);
+
+/* The state of an extent at its target, found without opening it. */
+struct rdda_probe {
+	u64	number;			/* highest number noted; 0: none */
+	uuid_t	attacher;		/* host for which @number was noted */
+	u32	writers;		/* openings at the target, also of hosts that are silent */
+	u32	readers;		/* the same, of readers */
+	bool	unknown;		/* the target just started: openings may be missing */
+};
+
+/**
+ * rdda_extent_probe() - find the number and the openings of an extent
+ * @t: its target
+ * @extent: UUID
+ * @out: filled in if the return is 0 or -EPERM
+ *
+ * Changes nothing at the target. Sleeps, killably, 5 s at most.
+ *
+ * Return: 0; -EPERM: the extent is not for this host; -EAGAIN: it is not zeroed yet; -ENODEV: not
+ * there, or its drive is away; -ENOLINK: no session; -ETIMEDOUT; -EINTR.
+ */
+int rdda_extent_probe(struct rdda_target *t, const uuid_t *extent, struct rdda_probe *out);
 
 enum rdda_io_op {
 	RDDA_READ,

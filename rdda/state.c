@@ -4,6 +4,7 @@
 #include <linux/kernel.h>
 #include <linux/minmax.h>
 
+#include "driver/uapi/number.h"
 #include "rdda/state.h"
 #include "rdda/wire.h"
 
@@ -135,6 +136,7 @@ enum rdda_extent_event rdda_open_event(unsigned int status, int *err)
 		*err = -EBUSY;
 		return RDDA_EEV_LATER;
 	case RDDA_OPEN_GRACE:
+	case RDDA_OPEN_UNKNOWN:
 	case RDDA_OPEN_NOT_READY:
 		*err = -EAGAIN;
 		return RDDA_EEV_LATER;
@@ -155,10 +157,27 @@ enum rdda_extent_event rdda_open_event(unsigned int status, int *err)
 	case RDDA_OPEN_LIMIT:
 		*err = -ENOSPC;
 		return RDDA_EEV_REFUSED;
+	case RDDA_OPEN_NOT_ALLOWED:
+		*err = -EPERM;
+		return RDDA_EEV_REFUSED;
+	case RDDA_OPEN_FAR:
+		*err = -ERANGE;
+		return RDDA_EEV_REFUSED;
 	default:
 		*err = -EPROTO;
 		return RDDA_EEV_REFUSED;
 	}
+}
+
+/*
+ * True if a refused access number is refused for good. @number: of the OPEN. @served: number under
+ * which the host served before it took the volume again, 0: it did not. @noted: number in the
+ * label. @self: @noted is this host's, or the OPEN was a reader's. A host that serves must see
+ * each number of another host in between: its state is older than what that host wrote.
+ */
+bool rdda_number_fenced(u64 number, u64 served, u64 noted, bool self)
+{
+	return mesh_number_fences(number, noted, self) || (served && !self);
 }
 
 /*

@@ -53,6 +53,7 @@ u32 rdda_backoff_ms(unsigned int attempt, u32 random);
 
 enum rdda_extent_event rdda_open_event(unsigned int status, int *err);
 int rdda_status_errno(u16 status);
+bool rdda_number_fenced(u64 number, u64 served, u64 noted, bool self);
 
 /**
  * rdda_share_may() - decide if one of several users may take more of a shared resource

@@ -229,16 +229,21 @@ enum rdda_access {
 /* hdr.flags */
 #define RDDA_OPEN_PREEMPT	1	/* fence the holder first */
 #define RDDA_OPEN_AGAIN		2	/* this client had the extent open before */
+#define RDDA_OPEN_NUMBERED	4	/* @attach is an access number, of a reader too */
+#define RDDA_OPEN_PROBE		8	/* alone, with RDDA_RO: answer, and change nothing */
+#define RDDA_OPEN_RETAKE	16	/* with NUMBERED, RDDA_RW: @served counts */
 
 struct rdda_open {
 	struct rdda_hdr hdr;
 	u8	extent[RDDA_UUID_LEN];
 	__le64	epoch;			/* epoch of the layout; refused below the highest seen */
-	__le64	attach;			/* number to note, only with RDDA_RW; 0: none */
+	/* number to note with RDDA_RW, 0: none; NUMBERED: the access number */
+	__le64	attach;
+	__le64	served;			/* RETAKE: number under which this client served so far */
 	u8	access;			/* enum rdda_access */
 	u8	reserved[7];
 } __attribute__((packed));
-static_assert(sizeof(struct rdda_open) == 56, "wire format");
+static_assert(sizeof(struct rdda_open) == 64, "wire format");
 
 /* Status of OPENED and CLOSED; a client reacts differently to each. */
 enum rdda_open_status {
@@ -253,6 +258,9 @@ enum rdda_open_status {
 	RDDA_OPEN_NOT_READY	= 8,	/* not zeroed, or drives are being exported: try again */
 	RDDA_OPEN_LIMIT		= 9,	/* too many opened extents in this session */
 	RDDA_OPEN_OLD_ATTACH	= 10,	/* a higher attach number is noted, or another host's */
+	RDDA_OPEN_UNKNOWN	= 11,	/* target just started, openings not known: try again */
+	RDDA_OPEN_NOT_ALLOWED	= 12,	/* NUMBERED: the volume is not for this host */
+	RDDA_OPEN_FAR		= 13,	/* NUMBERED: too far above the number that is noted */
 };
 
 #define RDDA_DRIVE_WRITE_ZEROES		2
@@ -279,8 +287,11 @@ struct rdda_opened {
 	u8	status;			/* enum rdda_open_status */
 	__le16	flags;			/* RDDA_DRIVE_* */
 	__le32	phys_bytes;		/* physical block size */
+	u8	attacher[RDDA_UUID_LEN]; /* host for which @attach was noted, with any status */
+	__le32	writers;		/* openings of the extent before this OPEN, of any session */
+	__le32	readers;		/* the same, for reading */
 } __attribute__((packed));
-static_assert(sizeof(struct rdda_opened) == 112, "wire format");
+static_assert(sizeof(struct rdda_opened) == 136, "wire format");
 
 struct rdda_close {
 	struct rdda_hdr hdr;
@@ -482,6 +493,7 @@ int rdda_join_check(const void *data, size_t len);
 int rdda_joined_check(const void *data, size_t len, const struct rdda_join *join);
 int rdda_proved_check(const struct rdda_proved *m);
 int rdda_msg_check(const void *msg, size_t len, bool from_client);
+int rdda_open_check(const struct rdda_open *m);
 int rdda_cmd_parse(const struct rdda_cmd *cmd, const struct rdda_check *chk,
 		   struct rdda_parsed *out);
 int rdda_inline_check(u32 imm, size_t len, u32 features, const struct rdda_check *chk,

@@ -66,6 +66,11 @@ static const struct rdda_extent_ops mesh_rdda_extent_ops = {
 
 static int mesh_rdda_open(struct mesh_member *m, struct netlink_ext_ack *extack)
 {
+	struct rdda_want want = {
+		.rw = m->conf.rw,
+		.preempt = m->conf.preempt,
+		.epoch = m->conf.epoch,
+	};
 	struct mesh_rdda *mr = kzalloc(sizeof(*mr), GFP_KERNEL);
 	int err = 0;
 
@@ -81,8 +86,7 @@ static int mesh_rdda_open(struct mesh_member *m, struct netlink_ext_ack *extack)
 	}
 	m->priv = mr;
 	mutex_lock(&mr->lock);
-	mr->extent = rdda_extent_open(mr->target->rdda, &m->conf.uuid, &m->conf.drive,
-				      m->conf.rw, m->conf.preempt, m->conf.epoch,
+	mr->extent = rdda_extent_open(mr->target->rdda, &m->conf.uuid, &m->conf.drive, &want,
 				      &mesh_rdda_extent_ops, mr);
 	if (IS_ERR_OR_NULL(mr->extent))
 		err = mr->extent ? PTR_ERR(mr->extent) : -ENOMEM;
@@ -199,7 +203,7 @@ static int mesh_rdda_attach(struct mesh_member *m, u64 number)
 	struct rdda_extent_info x;
 	int err;
 
-	err = rdda_extent_attach(mr->extent, number);
+	err = rdda_extent_number(mr->extent, number, 0);
 	/* An extent that stays UP reports no change. */
 	rdda_extent_info(mr->extent, &x);
 	mutex_lock(&m->lock);

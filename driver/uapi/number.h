@@ -64,4 +64,17 @@ static inline __u64 mesh_number_access(__u64 number)
 	return number & ~MESH_NUMBER_RESTART_MAX;
 }
 
+/*
+ * True if a number seen in a label ends the access under a writer's own number for good. Another
+ * host has an equal number only by an error: of the two, the one that is noted has the volume. A
+ * higher restart of the same host is a later OPEN of the same writer. @seen_self: @seen was noted
+ * for the host of @own; true for a reader too, which another host's equal number does not end.
+ */
+static inline _Bool mesh_number_fences(__u64 own, __u64 seen, _Bool seen_self)
+{
+	if (mesh_number_access(seen) == mesh_number_access(own))
+		return !seen_self;
+	return mesh_number_access(seen) > mesh_number_access(own);
+}
+
 #endif

@@ -16,7 +16,6 @@
 #include "rdda/wire.h"
 
 #define OPEN_TIMEOUT_MS		15000	/* a label may have to be written first */
-#define ATTACH_TIMEOUT_MS	30000	/* OPEN may have to be sent again */
 #define CLOSE_TIMEOUT_MS	15000	/* the target ends every command of the opening first */
 #define CLOSE_STUCK_MS		500	/* the drive hangs: CLOSED would come late */
 #define DRAIN_LOOK_MS		5
@@ -26,21 +25,21 @@
 /*
  * Errno for I/O without a grant, kept in one word: a reader of state and reason, one after the
  * other, could get values from before and after a change. A layout that is too old (-ESTALE) counts
- * as DOWN: the layout that the target wants may follow.
+ * as DOWN: the layout that the target wants may follow. A fenced extent is not opened again.
  */
-static int extent_io_err(enum rdda_extent_state state, int err)
+static int extent_io_err(const struct rdda_extent *e, enum rdda_extent_state state, int err)
 {
 	switch (state) {
 	case RDDA_EXTENT_GONE:
 		return -ENODEV;
 	case RDDA_EXTENT_REFUSED:
-		return err == -ESTALE ? -ENOLINK : -EACCES;
+		return err == -ESTALE && !e->fenced ? -ENOLINK : -EACCES;
 	default:
 		return -ENOLINK;
 	}
 }
 
-/* Wake the waiter of rdda_extent_attach(), if there is one, with its result. */
+/* Wake the waiter of rdda_extent_number(), if there is one, with its result. */
 void rdda_attach_end(struct rdda_extent *e, int err)
 {
 	lockdep_assert_held(&e->t->lock);
@@ -61,7 +60,7 @@ void rdda_extent_set(struct rdda_extent *e, enum rdda_extent_event ev, int err)
 		rdda_attach_end(e, -ENOLINK);
 	e->info.err = err;
 	e->info.state = next;
-	WRITE_ONCE(e->io_err, extent_io_err(next, err));
+	WRITE_ONCE(e->io_err, extent_io_err(e, next, err));
 }
 
 /*
@@ -160,7 +159,8 @@ static bool extent_send_open(struct rdda_extent *e, struct rdda_session *s)
 		.hdr.type = RDDA_OPEN,
 		.hdr.len = cpu_to_le32(sizeof(m)),
 		.hdr.flags = (e->next.preempt ? RDDA_OPEN_PREEMPT : 0) |
-			     (e->next.again && !e->next.excused ? RDDA_OPEN_AGAIN : 0),
+			     (e->next.again && !e->next.excused ? RDDA_OPEN_AGAIN : 0) |
+			     (e->want.numbered ? RDDA_OPEN_NUMBERED : 0),
 		.access = e->want.rw ? RDDA_RW : RDDA_RO,
 	};
 	int ret;
@@ -170,9 +170,12 @@ static bool extent_send_open(struct rdda_extent *e, struct rdda_session *s)
 	memcpy(m.extent, &e->uuid, sizeof(m.extent));
 	spin_lock_irq(&t->lock);
 	rdda_extent_set(e, RDDA_EEV_OPEN, e->info.err);
-	m.epoch = cpu_to_le64(e->want.epoch);
-	m.attach = cpu_to_le64(e->want.attach);
-	e->open.attach = e->want.attach;
+	m.epoch = cpu_to_le64(e->want.numbered ? 0 : e->want.epoch);
+	m.attach = cpu_to_le64(e->want.number);
+	m.served = cpu_to_le64(e->want.served);
+	m.hdr.flags |= m.served ? RDDA_OPEN_RETAKE : 0;
+	e->open.attach = e->want.number;
+	e->open.served = e->want.served;
 	e->open.in_flight = true;
 	spin_unlock_irq(&t->lock);
 	extent_notify(e);
@@ -217,7 +220,7 @@ static void extent_answered(struct rdda_extent *e, struct rdda_session *s)
 	open_over(e);
 	/* Kicked since: e->kept stays, and OPEN is sent again after the drain. */
 	if (!ret && !e->drain.active) {
-		g = rdda_opened_apply(e, a, g);
+		g = rdda_opened_apply(e, s, a, g);
 		drain = g && !rcu_access_pointer(e->grant);
 	}
 	if (drain) {		/* the target still has the extent open */
@@ -317,8 +320,9 @@ static void extent_reports(struct rdda_extent *e, struct rdda_session *s, unsign
 	if (reports & (EXTENT_BACK | EXTENT_RENEW)) {
 		spin_lock_irq(&t->lock);
 		/* A pending OPEN may have waited for this drive. */
-		if (reports & EXTENT_RENEW || e->info.state == RDDA_EXTENT_GONE ||
-		    e->info.state == RDDA_EXTENT_OPENING) {
+		if (!e->fenced &&
+		    (reports & EXTENT_RENEW || e->info.state == RDDA_EXTENT_GONE ||
+		     e->info.state == RDDA_EXTENT_OPENING)) {
 			rdda_extent_set(e, RDDA_EEV_RENEW, e->info.err);
 			e->next.pending = true;
 			e->next.attempt = 0;
@@ -609,7 +613,7 @@ void rdda_extent_event(struct rdda_session *s, const struct rdda_event *ev)
 
 /* rdda_extent_open() - open an extent and keep it open; see rdda.h */
 struct rdda_extent *rdda_extent_open(struct rdda_target *t, const uuid_t *extent,
-				     const uuid_t *drive, bool rw, bool preempt, u64 epoch,
+				     const uuid_t *drive, const struct rdda_want *want,
 				     const struct rdda_extent_ops *ops, void *priv)
 {
 	struct rdda_extent *e = kzalloc(sizeof(*e), GFP_KERNEL);
@@ -618,10 +622,8 @@ struct rdda_extent *rdda_extent_open(struct rdda_target *t, const uuid_t *extent
 		return ERR_PTR(-ENOMEM);
 	e->t = t;
 	e->uuid = *extent;
-	e->want.rw = rw;
-	e->next.preempt = preempt;
-	e->want.preempt = preempt;
-	e->want.epoch = epoch;
+	e->want = *want;
+	e->next.preempt = want->preempt;
 	e->user.ops = ops;
 	e->user.priv = priv;
 	e->info.state = RDDA_EXTENT_DOWN;
@@ -738,45 +740,10 @@ void rdda_extent_set_epoch(struct rdda_extent *e, u64 epoch)
 
 	spin_lock_irqsave(&e->t->lock, flags);
 	e->want.epoch = epoch;
-	e->reports |= EXTENT_RENEW;
+	if (!e->want.numbered)
+		e->reports |= EXTENT_RENEW;
 	spin_unlock_irqrestore(&e->t->lock, flags);
 	rdda_target_kick(e->t);
-}
-
-static bool extent_may_attach(const struct rdda_extent *e)
-{
-	return e->info.state == RDDA_EXTENT_UP ||
-	       (e->info.state == RDDA_EXTENT_REFUSED && e->info.err == -ESTALE);
-}
-
-/*
- * rdda_extent_attach() - have the target note a number; see rdda.h. The work item sends OPEN as for
- * a new epoch: while the extent is UP, its I/O goes on under the present grant.
- */
-int rdda_extent_attach(struct rdda_extent *e, u64 number)
-{
-	struct rdda_target *t = e->t;
-	int err = 0;
-
-	spin_lock_irq(&t->lock);
-	if (!e->want.rw || !number || number > RDDA_ATTACH_MAX)
-		err = -EINVAL;
-	else if (number < e->want.attach)
-		err = -ESTALE;
-	else if (e->released || !extent_may_attach(e))
-		err = -ENOLINK;
-	if (!err) {
-		e->want.attach = number;
-		e->attach_err = -EINPROGRESS;
-		e->reports |= EXTENT_RENEW;
-		rdda_target_kick(t);
-		wait_event_lock_irq_timeout(e->wait, e->attach_err != -EINPROGRESS, t->lock,
-					    msecs_to_jiffies(ATTACH_TIMEOUT_MS));
-		rdda_attach_end(e, -ENOLINK);
-		err = e->attach_err;
-	}
-	spin_unlock_irq(&t->lock);
-	return err;
 }
 
 /* rdda_extent_kick() - end in-flight I/O that is stuck; see rdda.h */

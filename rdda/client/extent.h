@@ -30,24 +30,27 @@ struct rdda_grant {
 
 /*
  * An extent that is kept open; under its target's lock. Written by extent.c; the comment of a part
- * says if opened.c writes the part, too.
+ * says if opened.c or number.c writes the part, too.
  */
 struct rdda_extent {
 	struct rdda_target *t;
 	struct list_head node;
 	uuid_t	uuid;
 
-	/* set by its user; constant, except @epoch and @attach */
-	struct {
-		bool	rw;
-		bool	preempt;		/* until an OPEN succeeds; again after a release */
-		u64	epoch;
-		u64	attach;			/* number in every OPEN; 0: none */
-	} want;
+	/*
+	 * set by its user; @preempt counts until an OPEN succeeds, and again after a release;
+	 * @number and @served: number.c; opened.c clears @served when an OPEN succeeds
+	 */
+	struct rdda_want want;
+	/*
+	 * another host or a later access of this host has the extent: no OPEN is sent any more;
+	 * opened.c
+	 */
+	bool	fenced;
 
 	/*
-	 * result of the OPEN with @want.attach: 0 or a negative errno; -EINPROGRESS: no answer yet,
-	 * and rdda_extent_attach() waits for one
+	 * result of the OPEN with @want.number: 0 or a negative errno; -EINPROGRESS: no answer yet,
+	 * and rdda_extent_number() waits for one
 	 */
 	int	attach_err;
 
@@ -89,6 +92,7 @@ struct rdda_extent {
 		struct rdda_call call;
 		struct rdda_opened answer;
 		u64	attach;		/* attach number in this OPEN */
+		u64	served;		/* and the number served so far */
 		unsigned long end;	/* jiffies: the answer is late after these */
 		bool	in_flight;	/* the extent is not freed meanwhile */
 	} open;
@@ -129,7 +133,7 @@ void rdda_extent_event(struct rdda_session *s, const struct rdda_event *ev);
 int rdda_opened_check(const struct rdda_extent *e, const struct rdda_opened *m);
 struct rdda_grant *rdda_grant_make(struct rdda_extent *e, struct rdda_session *s,
 				   const struct rdda_opened *m);
-struct rdda_grant *rdda_opened_apply(struct rdda_extent *e, const struct rdda_opened *m,
-				     struct rdda_grant *g);
+struct rdda_grant *rdda_opened_apply(struct rdda_extent *e, const struct rdda_session *s,
+				     const struct rdda_opened *m, struct rdda_grant *g);
 
 #endif

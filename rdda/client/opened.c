@@ -104,12 +104,15 @@ static void info_note_attach(struct rdda_extent *e, const struct rdda_opened *m,
 {
 	u64 noted = le64_to_cpu(m->attach);
 
-	if (ev == RDDA_EEV_OPENED || m->status == RDDA_OPEN_OLD_ATTACH)
+	if (ev == RDDA_EEV_OPENED || m->status == RDDA_OPEN_OLD_ATTACH ||
+	    (ev == RDDA_EEV_REFUSED && e->want.numbered)) {
 		e->info.attach = noted;
+		import_uuid(&e->info.attacher, m->attacher);
+	}
 	if (m->status == RDDA_OPEN_OLD_ATTACH)
 		pr_warn_ratelimited("%pISpc: extent %pUb: attach number %llu is refused: %llu is noted, or that of another host\n",
 				    &e->t->addr, &e->uuid, e->open.attach, noted);
-	if (e->open.attach != e->want.attach)
+	if (e->open.attach != e->want.number)
 		return;
 	if (ev == RDDA_EEV_OPENED)
 		rdda_attach_end(e, 0);
@@ -122,9 +125,26 @@ static void info_note_attach(struct rdda_extent *e, const struct rdda_opened *m,
 		rdda_attach_end(e, -ENOLINK);
 }
 
-/* Apply an answer to the extent, under the target's lock. Return: a grant to be freed, or NULL. */
-struct rdda_grant *rdda_opened_apply(struct rdda_extent *e, const struct rdda_opened *m,
-				     struct rdda_grant *g)
+/*
+ * True if a refusal ends the access under the extent's number. Another host's equal number does not
+ * end a reader's access.
+ */
+static bool info_fences(const struct rdda_extent *e, const struct rdda_session *s,
+			const struct rdda_opened *m)
+{
+	bool self = !memcmp(m->attacher, &s->login.host, sizeof(uuid_t));
+
+	return e->want.numbered && m->status == RDDA_OPEN_OLD_ATTACH &&
+	       rdda_number_fenced(e->open.attach, e->open.served, le64_to_cpu(m->attach),
+				  self || !e->want.rw);
+}
+
+/*
+ * Apply an answer of session @s to the extent, under the target's lock. Return: a grant to be
+ * freed, or NULL.
+ */
+struct rdda_grant *rdda_opened_apply(struct rdda_extent *e, const struct rdda_session *s,
+				     const struct rdda_opened *m, struct rdda_grant *g)
 {
 	enum rdda_extent_event ev;
 	int err;
@@ -137,9 +157,13 @@ struct rdda_grant *rdda_opened_apply(struct rdda_extent *e, const struct rdda_op
 	}
 	memset(&e->info.holder, 0, sizeof(uuid_t));
 	info_note_attach(e, m, ev);
+	e->fenced = info_fences(e, s, m);
 	switch (ev) {
 	case RDDA_EEV_OPENED:
 		info_fill(e, m, g->s);
+		/* The label names this host now. */
+		if (e->open.served == e->want.served)
+			e->want.served = 0;
 		rdda_extent_sort(e);
 		e->next.pending = e->reports & EXTENT_RENEW;
 		e->next.attempt = 0;

@@ -212,8 +212,12 @@ int rdda_call_answer(struct rdda_session *s, const struct rdda_hdr *hdr, size_t 
 		ret = 0;
 		goto out;
 	}
-	/* A drive may take its time to let go of an extent: CLOSE may have been given up. */
-	if (hdr->type == RDDA_CLOSED && le64_to_cpu(hdr->tag) - 1 < s->calls.next_tag)
+	/*
+	 * A drive may take its time to let go of an extent: CLOSE may have been given up. So may a
+	 * probe whose caller was killed.
+	 */
+	if ((hdr->type == RDDA_CLOSED || hdr->type == RDDA_OPENED) &&
+	    le64_to_cpu(hdr->tag) - 1 < s->calls.next_tag)
 		ret = 0;
 out:
 	spin_unlock_irqrestore(&s->calls.lock, flags);

@@ -698,6 +698,7 @@ static int pressure(void)
 static int open_all(void)
 {
 	char *list = kstrdup(extents, GFP_KERNEL), *at = list, *one;
+	struct rdda_want want = { .rw = !ro, .epoch = 1 };
 	int ret = 0;
 	uuid_t u;
 
@@ -709,8 +710,7 @@ static int open_all(void)
 		ret = uuid_parse(one, &u);
 		if (ret)
 			break;
-		ext[nr_ext] = rdda_extent_open(target, &u, &uuid_null, !ro, false, 1,
-					       NULL, NULL);
+		ext[nr_ext] = rdda_extent_open(target, &u, &uuid_null, &want, NULL, NULL);
 		if (IS_ERR(ext[nr_ext]))
 			ret = PTR_ERR(ext[nr_ext]);
 		else

@@ -89,7 +89,10 @@ static void open_answers(void)
 		[RDDA_OPEN_NOT_READY]	= { RDDA_EEV_LATER, -EAGAIN },
 		[RDDA_OPEN_LIMIT]	= { RDDA_EEV_REFUSED, -ENOSPC },
 		[RDDA_OPEN_OLD_ATTACH]	= { RDDA_EEV_REFUSED, -ESTALE },
-		[11]			= { RDDA_EEV_REFUSED, -EPROTO },
+		[RDDA_OPEN_UNKNOWN]	= { RDDA_EEV_LATER, -EAGAIN },
+		[RDDA_OPEN_NOT_ALLOWED]	= { RDDA_EEV_REFUSED, -EPERM },
+		[RDDA_OPEN_FAR]		= { RDDA_EEV_REFUSED, -ERANGE },
+		[14]			= { RDDA_EEV_REFUSED, -EPROTO },
 	};
 	unsigned int i;
 	int err;
@@ -99,6 +102,25 @@ static void open_answers(void)
 		CU_ASSERT_EQUAL(err, want[i].err);
 	}
 	CU_ASSERT_EQUAL(rdda_open_event(255, &err), RDDA_EEV_REFUSED);
+}
+
+/* A refused number: refused for good, or only an older OPEN of the same writer. */
+static void number_fenced(void)
+{
+	u64 own = 5 << 16;
+
+	CU_ASSERT_FALSE(rdda_number_fenced(own, 0, own + 1, true));
+	CU_ASSERT_FALSE(rdda_number_fenced(own + 7, 0, own + 9, true));
+	CU_ASSERT_TRUE(rdda_number_fenced(own, 0, own, false));
+	CU_ASSERT_TRUE(rdda_number_fenced(own + 9, 0, own + 1, false));
+	CU_ASSERT_TRUE(rdda_number_fenced(own + 9, 0, own + (1 << 16), true));
+	CU_ASSERT_TRUE(rdda_number_fenced(own, 0, own + (1 << 16), false));
+	CU_ASSERT_TRUE(rdda_number_fenced(own, 0, 1ULL << 51, true));
+	/* The label could not be written, say. */
+	CU_ASSERT_FALSE(rdda_number_fenced(own, 0, own - (1 << 16), false));
+	/* While the volume is served: another host wrote in between. */
+	CU_ASSERT_TRUE(rdda_number_fenced(own, 3 << 16, 4 << 16, false));
+	CU_ASSERT_FALSE(rdda_number_fenced(own, 3 << 16, own + 1, true));
 }
 
 static void errnos(void)
@@ -188,6 +210,7 @@ static const struct suite_test tests[] = {
 	{ "extent states", extent_table },
 	{ "backoff", backoff },
 	{ "answers to OPEN", open_answers },
+	{ "numbers refused for good", number_fenced },
 	{ "errors", errnos },
 	{ "shares", shares },
 	{ "shares of one that is alone", shares_alone },

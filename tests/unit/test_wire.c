@@ -189,7 +189,7 @@ static void test_frames(void)
 		{ RDDA_PROVE, 64, 0, 0, true, false }, { RDDA_PROVED, 64, 0, 0, false, true },
 		{ RDDA_ARENA, 16, 16, 64, false, true }, { RDDA_BOUNCE, 32, 0, 0, true, false },
 		{ RDDA_PING, 16, 0, 0, true, true }, { RDDA_PONG, 16, 0, 0, true, true },
-		{ RDDA_OPEN, 56, 0, 0, true, false }, { RDDA_OPENED, 112, 0, 0, false, true },
+		{ RDDA_OPEN, 64, 0, 0, true, false }, { RDDA_OPENED, 136, 0, 0, false, true },
 		{ RDDA_CLOSE, 24, 0, 0, true, false }, { RDDA_CLOSED, 24, 0, 0, false, true },
 		{ RDDA_EVENT, 48, 0, 0, false, true }, { RDDA_BYE, 24, 0, 0, true, true },
 		{ RDDA_ERROR, 24, 0, 0, true, true },

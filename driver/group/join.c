@@ -236,19 +236,29 @@ static int join_shut(struct mesh_group *g, u32 i)
 	return 0;
 }
 
+static bool join_barred(u32 place, const unsigned long *bars)
+{
+	return bars && test_bit(place, bars);
+}
+
 static int join_bar(struct mesh_group *g, u32 first, const unsigned long *bars)
 {
 	unsigned long until = jiffies + msecs_to_jiffies(MESH_SETTLE_MS);
+	bool differs = false;
 	unsigned int noio;
-	int err = 0;
+	int err;
 	u32 i;
 
+	for (i = 0; i < g->width; i++)
+		differs |= READ_ONCE(g->slots[i].shut) != join_barred(first + i, bars);
+	if (!differs)	/* the lock may be held for as long as members do not answer */
+		return 0;
 	err = mesh_lock_until(&g->lock, until);
 	if (err)
 		return err;
 	noio = memalloc_noio_save();	/* as in evict_start() */
 	for (i = 0; i < g->width && !err; i++) {
-		bool shut = bars && test_bit(first + i, bars);
+		bool shut = join_barred(first + i, bars);
 
 		if (shut && !g->slots[i].shut)
 			err = join_shut(g, i);

@@ -19,8 +19,8 @@
  * Locks: inside vol->lock one of mesh_volumes_lock, member->lock, vol->event_lock and
  * vol->layouts_lock may be taken. None of these locks, mesh_members_lock and vol->retry_lock has
  * another one inside, with one exception: member->lock may have vol->retry_lock inside. Members are
- * opened and closed under none of these locks. A reader (netlink, sysfs) takes mesh_volumes_lock
- * and vol->event_lock alone, under which no code waits for I/O or a target. A request in flight
+ * opened and closed under none of these locks. A reader (netlink, sysfs) takes mesh_volumes_lock,
+ * vol->event_lock and member->lock, under which no code waits for I/O or a target. A request in flight
  * takes none of these locks unless it was requeued.
  */
 #ifndef DRIVER_VOLUME_H

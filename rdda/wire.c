@@ -5,6 +5,7 @@
 #include <linux/string.h>
 #include <asm/byteorder.h>
 
+#include "driver/uapi/number.h"
 #include "rdda/wire.h"
 
 /*
@@ -148,6 +149,36 @@ int rdda_msg_check(const void *msg, size_t len, bool from_client)
 	if (len != r->fixed + (size_t)count * r->entry)
 		return -EPROTO;
 	return 0;
+}
+
+#define OPEN_FLAGS	(RDDA_OPEN_PREEMPT | RDDA_OPEN_AGAIN | RDDA_OPEN_NUMBERED | \
+			 RDDA_OPEN_PROBE | RDDA_OPEN_RETAKE)
+
+/*
+ * Check that the fields of an OPEN fit together. @m: a whole message. A writer's access number has
+ * counted at least one attach; a reader's may be of before the first one. Return: 0, or -EPROTO.
+ */
+int rdda_open_check(const struct rdda_open *m)
+{
+	u64 attach = le64_to_cpu(m->attach), served = le64_to_cpu(m->served);
+	bool rw = m->access == RDDA_RW, numbered = m->hdr.flags & RDDA_OPEN_NUMBERED;
+	u8 flags = m->hdr.flags;
+	unsigned int i;
+
+	for (i = 0; i < sizeof(m->reserved); i++)
+		if (m->reserved[i])
+			return -EPROTO;
+	if ((m->access != RDDA_RO && !rw) || flags & ~OPEN_FLAGS || attach > RDDA_ATTACH_MAX)
+		return -EPROTO;
+	if (flags & RDDA_OPEN_PROBE)
+		return flags == RDDA_OPEN_PROBE && !rw && !m->epoch && !attach && !served ?
+		       0 : -EPROTO;
+	if (numbered ? m->epoch || (rw && !mesh_number_access(attach)) : !rw && attach)
+		return -EPROTO;
+	if (!(flags & RDDA_OPEN_RETAKE))
+		return served ? -EPROTO : 0;
+	return rw && numbered && mesh_number_access(served) &&
+	       mesh_number_access(served) < mesh_number_access(attach) ? 0 : -EPROTO;
 }
 
 /* Find the first extent that ends behind @slba. Return: index; @chk->nr_ext when there is none. */

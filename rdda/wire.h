@@ -226,7 +226,7 @@ struct rdda_open {
 	struct rdda_hdr hdr;
 	u8	extent[RDDA_UUID_LEN];
 	__le64	epoch;			/* epoch of the layout; refused below the highest seen */
-	/* number to note with RDDA_RW, 0: none; NUMBERED: the access number, not 0 */
+	/* number to note with RDDA_RW, 0: none; NUMBERED: the access number */
 	__le64	attach;
 	__le64	served;			/* RETAKE: number under which this client served so far */
 	u8	access;			/* enum rdda_access */
@@ -482,6 +482,7 @@ int rdda_join_check(const void *data, size_t len);
 int rdda_joined_check(const void *data, size_t len, const struct rdda_join *join);
 int rdda_proved_check(const struct rdda_proved *m);
 int rdda_msg_check(const void *msg, size_t len, bool from_client);
+int rdda_open_check(const struct rdda_open *m);
 int rdda_cmd_parse(const struct rdda_cmd *cmd, const struct rdda_check *chk,
 		   struct rdda_parsed *out);
 int rdda_inline_check(u32 imm, size_t len, u32 features, const struct rdda_check *chk,

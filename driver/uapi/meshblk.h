@@ -387,8 +387,8 @@ enum meshtgt_cmd {
 	MESHTGT_CMD_SESSION_DEL,	/* SESSION: fence a client */
 	MESHTGT_CMD_SERVE,		/* this socket answers GRANT from now on */
 	/*
-	 * to the server: REQUEST DRIVE_UUID EXTENT_UUID HOST_UUID EPOCH ATTACH ACCESS: note the
-	 * grant in the label, then reply
+	 * to the server: REQUEST DRIVE_UUID EXTENT_UUID HOST_UUID (EPOCH or NUMBERED) ATTACH
+	 * ACCESS: note the grant in the label, then reply; NUMBERED: whatever epoch the label has
 	 */
 	MESHTGT_CMD_GRANT,
 	/*
@@ -434,6 +434,7 @@ enum meshtgt_attr {
 	MESHTGT_A_GONE,			/* flag: only a drive that is gone */
 	MESHTGT_A_ATTACH,		/* u64: number to be noted, 0: none */
 	MESHTGT_A_CHECK,		/* flag: give the same answer, and change nothing */
+	MESHTGT_A_NUMBERED,		/* flag: ATTACH is an access number, and orders alone */
 	__MESHTGT_A_MAX,
 };
 
@@ -452,10 +453,19 @@ enum meshtgt_extent_attr {
 	MESHTGT_X_OPENS,		/* u32, in answers */
 	MESHTGT_X_ATTACH,		/* u64: highest attach number noted, 0: none */
 	MESHTGT_X_ATTACHER,		/* 16 bytes: host that the attach number was noted for */
+	/*
+	 * hosts that may OPEN with an access number, up to MESHTGT_ALLOW_MAX times 16 bytes; without
+	 * ALLOW and ALLOW_ALL: the attacher alone
+	 */
+	MESHTGT_X_ALLOW,
+	MESHTGT_X_ALLOW_ALL,		/* flag: any host, in place of ALLOW */
+	MESHTGT_X_WRITERS,		/* u32, in answers: of OPENS, those for writing */
+	MESHTGT_X_READERS,		/* u32, in answers: the others */
 	__MESHTGT_X_MAX,
 };
 
 #define MESHTGT_X_MAX (__MESHTGT_X_MAX - 1)
+#define MESHTGT_ALLOW_MAX	64
 
 enum meshtgt_event {
 	MESHTGT_EV_DRIVE_GONE = 1,	/* DRIVE_UUID PATH */

@@ -170,7 +170,7 @@ static bool extent_send_open(struct rdda_extent *e, struct rdda_session *s)
 	memcpy(m.extent, &e->uuid, sizeof(m.extent));
 	spin_lock_irq(&t->lock);
 	rdda_extent_set(e, RDDA_EEV_OPEN, e->info.err);
-	m.epoch = cpu_to_le64(e->want.epoch);
+	m.epoch = cpu_to_le64(e->want.numbered ? 0 : e->want.epoch);
 	m.attach = cpu_to_le64(e->want.number);
 	m.served = cpu_to_le64(e->want.served);
 	m.hdr.flags |= m.served ? RDDA_OPEN_RETAKE : 0;
@@ -740,7 +740,8 @@ void rdda_extent_set_epoch(struct rdda_extent *e, u64 epoch)
 
 	spin_lock_irqsave(&e->t->lock, flags);
 	e->want.epoch = epoch;
-	e->reports |= EXTENT_RENEW;
+	if (!e->want.numbered)
+		e->reports |= EXTENT_RENEW;
 	spin_unlock_irqrestore(&e->t->lock, flags);
 	rdda_target_kick(e->t);
 }

@@ -14,6 +14,7 @@ DEFINE_MUTEX(tgt_lock);	/* see tgt.h */
 struct workqueue_struct *tgt_wq;
 struct workqueue_struct *tgt_io_wq;
 unsigned long tgt_started;
+unsigned long tgt_listened;
 uuid_t tgt_boot_id;	/* of this load of the module: no command of an earlier load is in flight */
 bool tgt_stopping;
 

@@ -60,7 +60,8 @@ int tgt_nl_grant(u64 request, const uuid_t *drive, const uuid_t *host,
 	    nla_put(msg, MESHTGT_A_DRIVE_UUID, 16, drive) ||
 	    nla_put(msg, MESHTGT_A_EXTENT_UUID, 16, &req->extent) ||
 	    nla_put(msg, MESHTGT_A_HOST_UUID, 16, host) ||
-	    nla_put_u64_64bit(msg, MESHTGT_A_EPOCH, req->epoch, MESHTGT_A_PAD) ||
+	    (req->numbered ? nla_put_flag(msg, MESHTGT_A_NUMBERED) :
+	     nla_put_u64_64bit(msg, MESHTGT_A_EPOCH, req->epoch, MESHTGT_A_PAD)) ||
 	    nla_put_u64_64bit(msg, MESHTGT_A_ATTACH, req->attach, MESHTGT_A_PAD) ||
 	    nla_put_u8(msg, MESHTGT_A_ACCESS, req->rw ? RDDA_RW : RDDA_RO)) {
 		nlmsg_free(msg);

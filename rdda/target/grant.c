@@ -376,10 +376,38 @@ static void extent_note(struct tgt_extent *e, const struct tgt_open_request *req
 			const uuid_t *host)
 {
 	e->pending = false;
-	e->epoch = max(e->epoch, req->epoch);
+	e->epoch = max(e->epoch, req->epoch);	/* 0 of a numbered OPEN */
 	extent_attach(e, req->attach, host);
 	if (req->rw)
 		uuid_copy(&e->holder, host);
+}
+
+/* Count the openings of an extent, with those that wait for their last command. */
+void tgt_extent_counts(const struct tgt_extent *e, u32 *writers, u32 *readers)
+{
+	const struct tgt_open *o;
+
+	lockdep_assert_held(&tgt_lock);
+	*writers = 0;
+	*readers = 0;
+	list_for_each_entry(o, &e->opens, on_extent) {
+		if (o->rw)
+			++*writers;
+		else
+			++*readers;
+	}
+}
+
+/* Fill in who has the extent; part of an answer with any status. */
+static void opened_note(const struct tgt_extent *e, struct rdda_opened *out)
+{
+	u32 writers, readers;
+
+	tgt_extent_counts(e, &writers, &readers);
+	out->attach = cpu_to_le64(e->attach);
+	export_uuid(out->attacher, &e->attacher);
+	out->writers = cpu_to_le32(writers);
+	out->readers = cpu_to_le32(readers);
 }
 
 /*
@@ -407,7 +435,9 @@ int tgt_grant_open(struct tgt_channel *ch, const struct tgt_open_request *req, b
 		goto out;
 	ret = tgt_holders_decide(s, req, noted, e, &self, out);
 	if (e)
-		out->attach = cpu_to_le64(e->attach);
+		opened_note(e, out);
+	if (req->probe)
+		goto out;
 	switch (ret) {
 	case TGT_OPEN_REQUEST:
 		e->pending = true;
@@ -417,6 +447,13 @@ int tgt_grant_open(struct tgt_channel *ch, const struct tgt_open_request *req, b
 		pr_info_ratelimited("session %u of %pUb: attach number %llu of extent %pUb is refused: %llu of %pUb is noted\n",
 				    s->id, &s->client.host, req->attach, &e->uuid, e->attach,
 				    &e->attacher);
+		break;
+	case RDDA_OPEN_NOT_ALLOWED:
+	case RDDA_OPEN_FAR:
+		pr_info_ratelimited("session %u of %pUb: extent %pUb is refused: %s\n", s->id,
+				    &s->client.host, &e->uuid, ret == RDDA_OPEN_FAR ?
+				    "the number is too far above the label's" :
+				    "its volume is not for this host");
 		break;
 	case TGT_OPEN_FENCE:
 		tgt_holders_fence(s, e);
@@ -452,7 +489,7 @@ void tgt_grant_clear_pending(const uuid_t *extent, struct rdda_opened *out)
 	e = extent_find(extent);
 	if (e) {
 		e->pending = false;
-		out->attach = cpu_to_le64(e->attach);
+		opened_note(e, out);
 	}
 	mutex_unlock(&tgt_lock);
 }
@@ -595,6 +632,13 @@ int tgt_grant_wait(struct tgt_drive *d, unsigned long until)
 	return ret;
 }
 
+static void extent_free(struct tgt_extent *e)
+{
+	list_del(&e->node);
+	kfree(e->allow);
+	kfree(e);
+}
+
 /*
  * Free a table. @extents: no session reaches any of them; openings that are left lose the extent.
  */
@@ -609,8 +653,7 @@ void tgt_extents_free(struct list_head *extents)
 			o->ext = NULL;
 			list_del(&o->on_extent);
 		}
-		list_del(&e->node);
-		kfree(e);
+		extent_free(e);
 	}
 }
 
@@ -647,8 +690,7 @@ static void table_swap(struct tgt_drive *d, struct list_head *extents)
 		} else {
 			extent_revoke(e, NULL);
 		}
-		list_del(&e->node);
-		kfree(e);
+		extent_free(e);
 	}
 	list_splice_init(extents, &d->extents);
 }

@@ -15,6 +15,13 @@ struct tgt_channel;
 struct tgt_drive;
 struct tgt_session;
 
+/* The hosts that a volume is for. */
+struct tgt_allow {
+	bool			all;	/* any host */
+	unsigned int		nr;	/* entries of @host */
+	uuid_t			host[];
+};
+
 /* A line of a drive's table. */
 struct tgt_extent {
 	struct list_head	node;	/* in tgt_drive.extents, by start; tgt_lock for all */
@@ -27,6 +34,8 @@ struct tgt_extent {
 	u64			attach;		/* highest number noted in the label */
 	uuid_t			attacher;	/* host for which @attach was noted */
 	bool			ready;		/* zeroed */
+	/* hosts that may open it with an access number; NULL: only @attacher */
+	struct tgt_allow	*allow;
 	struct list_head	opens;		/* struct tgt_open */
 	/* meshd was requested to note a grant and has not answered yet */
 	bool			pending;
@@ -89,9 +98,12 @@ struct tgt_open_request {
 	uuid_t	extent;
 	u64	epoch;
 	u64	attach;
+	u64	served;
 	bool	rw;
 	bool	preempt;
 	bool	again;
+	bool	numbered;
+	bool	probe;
 };
 
 int tgt_grant_open(struct tgt_channel *ch, const struct tgt_open_request *req, bool noted,
@@ -107,6 +119,7 @@ void tgt_grant_drive_back(const uuid_t *drive);
 bool tgt_grant_drained(struct tgt_drive *d);
 int tgt_grant_wait(struct tgt_drive *d, unsigned long until);
 void tgt_extents_free(struct list_head *extents);
+void tgt_extent_counts(const struct tgt_extent *e, u32 *writers, u32 *readers);
 
 static inline void tgt_view_put(struct tgt_view *v)
 {

@@ -141,6 +141,28 @@ static void holders_claim(struct tgt_extent *e, const uuid_t *host, int decision
 	}
 }
 
+/* True if the extent's volume is for @host. Without a list, it is its last writer's alone. */
+static bool holders_allowed(const struct tgt_extent *e, const uuid_t *host)
+{
+	unsigned int i;
+
+	if (!e->allow)
+		return uuid_equal(&e->attacher, host);
+	for (i = 0; i < e->allow->nr; i++)
+		if (uuid_equal(&e->allow->host[i], host))
+			return true;
+	return e->allow->all;
+}
+
+/*
+ * True while clients of the time before a restart may not have come back: each of them notices a
+ * lost session, and logs in, within a few times dead_ms.
+ */
+static bool holders_unknown(void)
+{
+	return time_before(jiffies, READ_ONCE(tgt_listened) + msecs_to_jiffies(3 * tgt_dead()));
+}
+
 /*
  * Decide on an OPEN. @noted: meshd has just noted this grant in the label. @e: extent, NULL: no
  * extent has the requested name. @self: set to the opening that @s already has with this access, if
@@ -156,7 +178,11 @@ int tgt_holders_decide(struct tgt_session *s, const struct tgt_open_request *req
 		.again = req->again,
 		.epoch = req->epoch,
 		.attach = req->attach,
+		.served = req->served,
+		.numbered = req->numbered,
+		.probe = req->probe,
 		.noted = noted,
+		.unknown = holders_unknown(),
 		.grace = time_before(jiffies, tgt_started + msecs_to_jiffies(tgt_grace_ms)),
 	};
 	uuid_t holder = uuid_null;
@@ -171,6 +197,7 @@ int tgt_holders_decide(struct tgt_session *s, const struct tgt_open_request *req
 		f.seen = e->epoch;
 		f.attach_seen = e->attach;
 		f.attach_self = uuid_equal(&e->attacher, &s->client.host);
+		f.allowed = holders_allowed(e, &s->client.host);
 		f.pending = e->pending;
 		f.holder_none = uuid_is_null(&e->holder);
 		f.holder_self = uuid_equal(&e->holder, &s->client.host);

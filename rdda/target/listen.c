@@ -36,6 +36,7 @@ struct listener {
 
 static DEFINE_MUTEX(listen_lock);
 static LIST_HEAD(listeners);
+static bool listen_any;			/* there was a listener; listen_lock */
 
 static int listen_refuse(struct rdma_cm_id *cm, int reason)
 {
@@ -364,6 +365,9 @@ int tgt_listen(const char *addr, u16 port, struct netlink_ext_ack *extack)
 	if (ret)
 		goto err;
 	li->cm = cm;
+	if (!listen_any)
+		WRITE_ONCE(tgt_listened, jiffies);
+	listen_any = true;
 	pr_info("listening on %pISpc\n", &ss);
 out:
 	mutex_unlock(&listen_lock);

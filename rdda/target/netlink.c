@@ -56,6 +56,8 @@ static const struct nla_policy extent_policy[MESHTGT_X_MAX + 1] = {
 	[MESHTGT_X_READY]	= { .type = NLA_FLAG },
 	[MESHTGT_X_ATTACH]	= { .type = NLA_U64 },
 	[MESHTGT_X_ATTACHER]	= NLA_POLICY_EXACT_LEN(16),
+	[MESHTGT_X_ALLOW]	= { .type = NLA_BINARY, .len = 16 * MESHTGT_ALLOW_MAX },
+	[MESHTGT_X_ALLOW_ALL]	= { .type = NLA_FLAG },
 };
 
 static int nl_may_change(struct sk_buff *skb, struct genl_info *info)
@@ -114,6 +116,28 @@ static int nl_listen(struct sk_buff *skb, struct genl_info *info)
 			  port ? nla_get_u16(port) : RDDA_PORT, info->extack);
 }
 
+/* Parse the hosts that a line of the table is for. Return: 0 or a negative errno. */
+static int allow_parse(struct tgt_extent *e, const struct nlattr *list, bool all,
+		       struct netlink_ext_ack *extack)
+{
+	unsigned int len = list ? nla_len(list) : 0;
+
+	if (!list && !all)
+		return 0;
+	if (len % sizeof(uuid_t) || (len && all)) {
+		NL_SET_ERR_MSG(extack, "ALLOW holds host UUIDs, or ALLOW_ALL is there alone");
+		return -EINVAL;
+	}
+	e->allow = kzalloc(struct_size(e->allow, host, len / sizeof(uuid_t)), GFP_KERNEL);
+	if (!e->allow)
+		return -ENOMEM;
+	e->allow->all = all;
+	e->allow->nr = len / sizeof(uuid_t);
+	if (len)
+		memcpy(e->allow->host, nla_data(list), len);
+	return 0;
+}
+
 static struct tgt_extent *extent_parse(const struct nlattr *nest, struct netlink_ext_ack *extack)
 {
 	struct nlattr *tb[MESHTGT_X_MAX + 1];
@@ -143,7 +167,11 @@ static struct tgt_extent *extent_parse(const struct nlattr *nest, struct netlink
 	if (tb[MESHTGT_X_ATTACHER])
 		nl_attr_uuid(tb[MESHTGT_X_ATTACHER], &e->attacher);
 	e->ready = nla_get_flag(tb[MESHTGT_X_READY]);
-	return e;
+	ret = allow_parse(e, tb[MESHTGT_X_ALLOW], tb[MESHTGT_X_ALLOW_ALL], extack);
+	if (!ret)
+		return e;
+	kfree(e);
+	return ERR_PTR(ret);
 }
 
 static int extents_parse(struct genl_info *info, struct list_head *extents)
@@ -226,16 +254,14 @@ static int nl_extents_set(struct sk_buff *skb, struct genl_info *info)
  * further messages with the same DRIVE_UUID continue the table: cb->args[1] counts its extents.
  */
 
-#define X_BYTES		160	/* of one EXTENT, rounded up */
+#define X_BYTES		176	/* of one EXTENT, rounded up */
 
 static int extent_fill(struct sk_buff *skb, const struct tgt_extent *e)
 {
 	struct nlattr *one = nla_nest_start(skb, MESHTGT_A_EXTENT);
-	const struct tgt_open *o;
-	u32 n = 0;
+	u32 writers, readers;
 
-	list_for_each_entry(o, &e->opens, on_extent)
-		n++;
+	tgt_extent_counts(e, &writers, &readers);
 	if (!one || nla_put(skb, MESHTGT_X_UUID, 16, &e->uuid) ||
 	    nla_put_u64_64bit(skb, MESHTGT_X_START, e->start, MESHTGT_X_PAD) ||
 	    nla_put_u64_64bit(skb, MESHTGT_X_LENGTH, e->len, MESHTGT_X_PAD) ||
@@ -244,7 +270,9 @@ static int extent_fill(struct sk_buff *skb, const struct tgt_extent *e)
 	    nla_put_u64_64bit(skb, MESHTGT_X_ATTACH, e->attach, MESHTGT_X_PAD) ||
 	    nla_put(skb, MESHTGT_X_ATTACHER, 16, &e->attacher) ||
 	    (e->ready && nla_put_flag(skb, MESHTGT_X_READY)) ||
-	    nla_put_u32(skb, MESHTGT_X_OPENS, n))
+	    nla_put_u32(skb, MESHTGT_X_OPENS, writers + readers) ||
+	    nla_put_u32(skb, MESHTGT_X_WRITERS, writers) ||
+	    nla_put_u32(skb, MESHTGT_X_READERS, readers))
 		return -EMSGSIZE;
 	nla_nest_end(skb, one);
 	return 0;

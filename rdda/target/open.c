@@ -163,19 +163,19 @@ void tgt_open_msg(struct tgt_channel *ch, const struct rdda_open *m)
 	struct tgt_open_request req = {
 		.epoch = le64_to_cpu(m->epoch),
 		.attach = le64_to_cpu(m->attach),
+		.served = le64_to_cpu(m->served),
 		.rw = m->access == RDDA_RW,
 		.preempt = m->hdr.flags & RDDA_OPEN_PREEMPT,
 		.again = m->hdr.flags & RDDA_OPEN_AGAIN,
+		.numbered = m->hdr.flags & RDDA_OPEN_NUMBERED,
+		.probe = m->hdr.flags & RDDA_OPEN_PROBE,
 	};
 	u64 tag = le64_to_cpu(m->hdr.tag);
 	struct rdda_opened out;
 	uuid_t drive;
 	int status;
 
-	if ((m->access != RDDA_RO && m->access != RDDA_RW) ||
-	    req.attach > (req.rw ? RDDA_ATTACH_MAX : 0) ||
-	    m->hdr.flags & ~(RDDA_OPEN_PREEMPT | RDDA_OPEN_AGAIN) ||
-	    memchr_inv(m->reserved, 0, sizeof(m->reserved))) {
+	if (rdda_open_check(m)) {
 		tgt_bad_peer(ch, "bad OPEN");
 		return;
 	}

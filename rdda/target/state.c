@@ -3,6 +3,7 @@
 #include <linux/kernel.h>
 #include <linux/types.h>
 
+#include "driver/uapi/number.h"
 #include "rdda/target/state.h"
 #include "rdda/wire.h"
 
@@ -42,6 +43,79 @@ static bool open_old_attach(const struct tgt_open_facts *f)
 }
 
 /*
+ * True if no label takes the number: a wrong or forged one must not use the numbers up. A label
+ * without a number takes any, but for the highest one.
+ */
+static bool number_far(const struct tgt_open_facts *f)
+{
+	u64 generation = mesh_number_generation(f->attach);
+	u64 seen = mesh_number_generation(f->attach_seen);
+
+	if (f->attach == MESH_NUMBER_MAX)
+		return true;
+	if (!f->rw || !f->attach_seen)
+		return false;
+	if (generation != seen)
+		return generation - seen > MESH_NUMBER_GENERATION_STEP;
+	return mesh_number_counter(f->attach) - mesh_number_counter(f->attach_seen) >
+	       MESH_NUMBER_COUNTER_STEP;
+}
+
+/*
+ * Compare an access number with the label's. A reader has the volume's as it was when the reader
+ * attached, with which it may read until a writer has a higher one. A lower restart is a late OPEN
+ * of the same writer. A host that serves, and takes the volume again, must not miss that another
+ * host wrote in between, even under a number that is lower than its new one. Return: 0,
+ * RDDA_OPEN_OLD_ATTACH or RDDA_OPEN_FAR.
+ */
+static int number_check(const struct tgt_open_facts *f)
+{
+	if (mesh_number_fences(f->attach, f->attach_seen, f->attach_self || !f->rw))
+		return RDDA_OPEN_OLD_ATTACH;
+	if (f->rw && f->attach < f->attach_seen)
+		return RDDA_OPEN_OLD_ATTACH;
+	if (f->served && !f->attach_self && mesh_number_fences(f->served, f->attach_seen, false))
+		return RDDA_OPEN_OLD_ATTACH;
+	return number_far(f) ? RDDA_OPEN_FAR : 0;
+}
+
+/*
+ * Answer an OPEN with an access number. As for others, the dying come before the living, and the
+ * label last: it has the number before the host writes, and never before all that was admitted of
+ * the former holder and of readers has ended. No version is compared. A target that just started
+ * may have forgotten an opening, but not the label: the host named there is let in.
+ */
+static int open_numbered(const struct tgt_open_facts *f)
+{
+	bool held = f->rw ? f->other_rw || f->other_ro : f->other_rw;
+	int status = number_check(f);
+
+	if (status)
+		return status;
+	if (!f->ready)
+		return RDDA_OPEN_NOT_READY;
+	if (f->old_self || f->others_dying || f->claimed)
+		return RDDA_OPEN_DRAINING;
+	if (held && f->preempt && f->rw)
+		return TGT_OPEN_FENCE;
+	if (held || f->self_other)
+		return RDDA_OPEN_HELD;
+	if (f->unknown && !f->preempt && !f->attach_self)
+		return RDDA_OPEN_UNKNOWN;
+	if (f->pending)
+		return RDDA_OPEN_DRAINING;
+	return f->rw && f->attach > f->attach_seen ? TGT_OPEN_REQUEST : RDDA_OPEN_OK;
+}
+
+/* Answer a probe of an extent that is there. */
+static int open_probe(const struct tgt_open_facts *f)
+{
+	if (!f->ready)
+		return RDDA_OPEN_NOT_READY;
+	return f->unknown ? RDDA_OPEN_UNKNOWN : RDDA_OPEN_OK;
+}
+
+/*
  * Answer an OPEN. The order matters. First come requests that cannot succeed. Then the dying:
  * nothing is granted on a drive where an older incarnation of the same host may still have
  * commands, nor an extent whose last holder is not dead yet. Then the living. Then the label, which
@@ -51,6 +125,7 @@ static bool open_old_attach(const struct tgt_open_facts *f)
 int tgt_open_decide(const struct tgt_open_facts *f)
 {
 	bool held = f->rw ? f->other_rw || f->other_ro : f->other_rw;
+	bool numbers = f->numbered || f->probe;
 	/*
 	 * Hosts that, by their own word, had the extent open before; a writer: when the target went
 	 * down.
@@ -59,9 +134,16 @@ int tgt_open_decide(const struct tgt_open_facts *f)
 	bool reader = f->again && !f->rw;
 
 	if (!f->found)		/* just started: drives are exported one by one */
-		return f->grace ? RDDA_OPEN_NOT_READY : RDDA_OPEN_NO_EXTENT;
+		return (numbers ? f->unknown : f->grace) ? RDDA_OPEN_NOT_READY :
+		       RDDA_OPEN_NO_EXTENT;
 	if (f->drive_gone)
 		return RDDA_OPEN_DRIVE_GONE;
+	if (numbers && !f->allowed)
+		return RDDA_OPEN_NOT_ALLOWED;
+	if (f->probe)
+		return open_probe(f);
+	if (f->numbered)
+		return open_numbered(f);
 	if (f->epoch < f->seen)
 		return RDDA_OPEN_STALE;
 	if (open_old_attach(f))

@@ -29,7 +29,7 @@ enum tgt_state {
 bool tgt_state_may(enum tgt_state from, enum tgt_state to);
 const char *tgt_state_name(enum tgt_state state);
 
-/* The facts from which an OPEN is decided. */
+/* The facts from which an OPEN is decided. Numbers: see driver/uapi/number.h. */
 struct tgt_open_facts {
 	bool	found;		/* this target has such an extent */
 	bool	drive_gone;	/* the extent's drive was unplugged, or is being unexported */
@@ -37,11 +37,18 @@ struct tgt_open_facts {
 	bool	rw;		/* requested */
 	bool	preempt;	/* requested */
 	bool	again;		/* the requesting client had the extent open before */
+	bool	numbered;	/* requested: @attach is an access number */
+	bool	probe;		/* requested: nothing is to be opened, but found out */
+	bool	allowed;	/* the volume is for the requesting host */
+	/* the target started so recently that clients may not have come back yet */
+	bool	unknown;
 	u64	epoch;		/* requested */
 	u64	seen;		/* highest granted before */
 	u64	attach;		/* requested number; 0: none */
 	u64	attach_seen;	/* highest noted before */
 	bool	attach_self;	/* @attach_seen was noted for the requesting host */
+	/* number under which the host served the volume before it took the volume again; 0: none */
+	u64	served;
 	/*
 	 * an older incarnation of the requesting host has, or may have, commands on the extent's
 	 * drive

@@ -13,6 +13,7 @@ extern struct mutex tgt_lock;
 extern struct workqueue_struct *tgt_wq;		/* control: unbound */
 extern struct workqueue_struct *tgt_io_wq;	/* completion queues */
 extern unsigned long tgt_started;		/* jiffies */
+extern unsigned long tgt_listened;		/* the same, of the first listener: listen.c */
 extern uuid_t tgt_boot_id;
 extern unsigned int tgt_grace_ms;
 extern unsigned int tgt_keepalive_ms;

@@ -5,6 +5,7 @@
  *   identity UUID [KEYID KEYHEX [KEYID2 KEYHEX2]]
  *   listen ADDR [PORT]
  *   add UUID PATH [EXTENT...]        EXTENT: UUID,START,LENGTH[,ready][,epoch=N][,holder=UUID]
+ *                                    [,attach=N,attacher=UUID][,allow=all|none|UUID[+UUID...]]
  *   del UUID [force|gone]
  *   table UUID [EXTENT...]
  *   drives | sessions                one line each
@@ -144,6 +145,22 @@ again:
 	return failed ? 1 : 0;
 }
 
+static void put_allow(struct nl_msg *m, char *list)
+{
+	uint8_t host[2 * MESHTGT_ALLOW_MAX][16];
+	char *at = list, *one;
+	size_t n = 0;
+
+	if (!strcmp(list, "all")) {
+		nla_put_flag(m, MESHTGT_X_ALLOW_ALL);
+		return;
+	}
+	while (strcmp(list, "none") && (one = strsep(&at, "+")))
+		if (n == 2 * MESHTGT_ALLOW_MAX || hex(one, host[n++], 16) != 16)
+			die(one, 0);
+	nla_put(m, MESHTGT_X_ALLOW, n * 16, host);
+}
+
 static void put_extent(struct nl_msg *m, char *spec)
 {
 	struct nlattr *one = nla_nest_start(m, MESHTGT_A_EXTENT);
@@ -161,6 +178,12 @@ static void put_extent(struct nl_msg *m, char *spec)
 			nla_put_u64(m, MESHTGT_X_EPOCH, strtoull(o + 6, NULL, 0));
 		else if (!strncmp(o, "holder=", 7))
 			put_uuid(m, MESHTGT_X_HOLDER, o + 7);
+		else if (!strncmp(o, "attach=", 7))
+			nla_put_u64(m, MESHTGT_X_ATTACH, strtoull(o + 7, NULL, 0));
+		else if (!strncmp(o, "attacher=", 9))
+			put_uuid(m, MESHTGT_X_ATTACHER, o + 9);
+		else if (!strncmp(o, "allow=", 6))
+			put_allow(m, o + 6);
 		else
 			die(o, 0);
 	}
@@ -211,6 +234,10 @@ static void print_extents(struct nlattr *nest)
 		       nla_get_u64(x[MESHTGT_X_START]), nla_get_u64(x[MESHTGT_X_LENGTH]),
 		       nla_get_u64(x[MESHTGT_X_EPOCH]), nla_get_u32(x[MESHTGT_X_OPENS]));
 		print_uuid(x[MESHTGT_X_HOLDER]);
+		printf(" attach=%#" PRIx64 " attacher=", nla_get_u64(x[MESHTGT_X_ATTACH]));
+		print_uuid(x[MESHTGT_X_ATTACHER]);
+		printf(" writers=%u readers=%u", nla_get_u32(x[MESHTGT_X_WRITERS]),
+		       nla_get_u32(x[MESHTGT_X_READERS]));
 	}
 }
 
@@ -266,7 +293,8 @@ static int on_grant(struct nl_msg *m, void *arg)
 	(void)arg;
 	if (genlmsg_parse(nlmsg_hdr(m), 0, a, MESHTGT_A_MAX, NULL) || !a[MESHTGT_A_REQUEST])
 		return NL_OK;
-	printf("grant request=%" PRIu64 "\n", nla_get_u64(a[MESHTGT_A_REQUEST]));
+	printf("grant request=%" PRIu64 " attach=%#" PRIx64 "%s\n", nla_get_u64(a[MESHTGT_A_REQUEST]),
+	       nla_get_u64(a[MESHTGT_A_ATTACH]), a[MESHTGT_A_NUMBERED] ? " numbered" : "");
 	fflush(stdout);
 	if (!strcmp(mode, "silent"))
 		return NL_OK;

@@ -104,6 +104,25 @@ static void open_answers(void)
 	CU_ASSERT_EQUAL(rdda_open_event(255, &err), RDDA_EEV_REFUSED);
 }
 
+/* A refused number: refused for good, or only an older OPEN of the same writer. */
+static void number_fenced(void)
+{
+	u64 own = 5 << 16;
+
+	CU_ASSERT_FALSE(rdda_number_fenced(own, 0, own + 1, true));
+	CU_ASSERT_FALSE(rdda_number_fenced(own + 7, 0, own + 9, true));
+	CU_ASSERT_TRUE(rdda_number_fenced(own, 0, own, false));
+	CU_ASSERT_TRUE(rdda_number_fenced(own + 9, 0, own + 1, false));
+	CU_ASSERT_TRUE(rdda_number_fenced(own + 9, 0, own + (1 << 16), true));
+	CU_ASSERT_TRUE(rdda_number_fenced(own, 0, own + (1 << 16), false));
+	CU_ASSERT_TRUE(rdda_number_fenced(own, 0, 1ULL << 51, true));
+	/* The label could not be written, say. */
+	CU_ASSERT_FALSE(rdda_number_fenced(own, 0, own - (1 << 16), false));
+	/* While the volume is served: another host wrote in between. */
+	CU_ASSERT_TRUE(rdda_number_fenced(own, 3 << 16, 4 << 16, false));
+	CU_ASSERT_FALSE(rdda_number_fenced(own, 3 << 16, own + 1, true));
+}
+
 static void errnos(void)
 {
 	unsigned int i;
@@ -217,6 +236,7 @@ static const struct suite_test tests[] = {
 	{ "extent states", extent_table },
 	{ "backoff", backoff },
 	{ "answers to OPEN", open_answers },
+	{ "numbers refused for good", number_fenced },
 	{ "errors", errnos },
 	{ "keys", keys },
 	{ "shares", shares },

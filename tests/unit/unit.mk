@@ -14,7 +14,7 @@ PURE_HDR  := $(wildcard driver/access.h driver/states.h driver/uapi/*.h rdda/*.h
 # Tests about bytes: formats, records, labels, messages, the codec, and what writes and reads them
 # through a group. No other test runs on s390x; these need no library but what is in portable/.
 S390X_TEST := codec codec_map docs geometry label layout link_frame prot prot_ec prot_group \
-	prot_record prot_roster restore umap wire
+	prot_record prot_roster restore umap wire wire_open
 
 UNIT_CFLAGS := -std=gnu11 -g -O1 -Wall -Wextra -Werror -DPROT_COUNT -Iuserspace/shim -I.
 SANITIZE    := -fsanitize=address,undefined -fno-sanitize-recover=all

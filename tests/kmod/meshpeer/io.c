@@ -6,11 +6,44 @@
 
 #include "peer.h"
 
+static int open_word(struct rdda_open *m, char *word)
+{
+	static const struct {
+		const char *name;
+		u8 flag;
+		bool served;
+	} words[] = {
+		{ "preempt", RDDA_OPEN_PREEMPT }, { "again", RDDA_OPEN_AGAIN },
+		{ "probe", RDDA_OPEN_PROBE }, { "number=", RDDA_OPEN_NUMBERED },
+		{ "served=", RDDA_OPEN_RETAKE, true },
+	};
+	unsigned int i;
+	u64 number;
+	size_t len;
+
+	for (i = 0; i < ARRAY_SIZE(words); i++) {
+		len = strlen(words[i].name);
+		if (strncmp(word, words[i].name, len))
+			continue;
+		m->hdr.flags |= words[i].flag;
+		if (words[i].name[len - 1] != '=')
+			return word[len] ? -EINVAL : 0;
+		if (kstrtou64(word + len, 0, &number))
+			return -EINVAL;
+		if (words[i].served)
+			m->served = cpu_to_le64(number);
+		else
+			m->attach = cpu_to_le64(number);
+		return 0;
+	}
+	return -EINVAL;
+}
+
 /**
  * peer_open() - OPEN an extent
  * @c: connection
  * @argc: words
- * @argv: EXTENT ro|rw EPOCH [preempt]
+ * @argv: EXTENT ro|rw EPOCH [preempt] [again] [probe] [number=N] [served=N]
  */
 int peer_open(struct peer_conn *c, int argc, char **argv)
 {
@@ -21,15 +54,17 @@ int peer_open(struct peer_conn *c, int argc, char **argv)
 	struct rdda_opened a;
 	uuid_t uuid;
 	u64 epoch;
-	int ret;
+	int i, ret;
 
 	if (argc < 3 || uuid_parse(argv[0], &uuid) || kstrtou64(argv[2], 0, &epoch))
 		return -EINVAL;
 	export_uuid(m.extent, &uuid);
 	m.epoch = cpu_to_le64(epoch);
 	m.access = strcmp(argv[1], "rw") ? RDDA_RO : RDDA_RW;
-	if (argc > 3)
-		m.hdr.flags = strcmp(argv[3], "again") ? RDDA_OPEN_PREEMPT : RDDA_OPEN_AGAIN;
+	for (i = 3, ret = 0; i < argc && !ret; i++)
+		ret = open_word(&m, argv[i]);
+	if (ret)
+		return ret;
 	ret = peer_request(c, &m, sizeof(m), &a, sizeof(a));
 	if (ret)
 		return ret;
@@ -38,6 +73,8 @@ int peer_open(struct peer_conn *c, int argc, char **argv)
 		 le64_to_cpu(a.blocks));
 	peer_say(" shift=%u most=%u flags=%u ", a.lba_shift, le32_to_cpu(a.max_bytes),
 		 le16_to_cpu(a.flags));
+	peer_say("attach=%#llx attacher=%pUb writers=%u readers=%u ", le64_to_cpu(a.attach),
+		 a.attacher, le32_to_cpu(a.writers), le32_to_cpu(a.readers));
 	if (a.status == RDDA_OPEN_OK)
 		peer_say("dead=%u\n", le32_to_cpu(a.dead_ms));
 	else

@@ -9,7 +9,7 @@
  *   prove NAME [bad|boot]	the answer and the arena; with a wrong proof, or of another
  *				boot than the login's
  *   bounce NAME		register and announce the bounce arena
- *   open NAME EXTENT ro|rw EPOCH [preempt]
+ *   open NAME EXTENT ro|rw EPOCH [preempt] [again] [probe] [number=N] [served=N]
  *   close NAME HANDLE
  *   io NAME write|read|push|zeroes|discard|flush NSID SLBA BLOCKS SEED [OPTION...]
  *				off=N shift=9|12 nowait

@@ -15,7 +15,7 @@
  *              |        | ^ (UP)    |
  *              '--------+-----------'
  *
- * Volume (mesh_volume_set_state() is the one setter)
+ * Volume (mesh_volume_set_why() is the one setter)
  *
  *   OPENING -----> ACTIVE <------> WAITING      a member is DOWN, or waits for a
  *    |              |   ^           ^    |      newer layout: so does I/O to it
@@ -23,6 +23,9 @@
  *    |             BROKEN <---------'    |      a member is GONE or REFUSED:
  *    |              |                    |      I/O that needs it fails
  *    '--------------+---> REMOVING <-----'      from anywhere, for good
+ *                            ^
+ *   any but REMOVING --> FENCED                 another host has the volume, under
+ *                                               a higher access number: for good
  */
 #ifndef DRIVER_STATES_H
 #define DRIVER_STATES_H
@@ -43,6 +46,7 @@ enum mesh_volume_state {
 	MESH_VOLUME_WAITING,
 	MESH_VOLUME_BROKEN,
 	MESH_VOLUME_REMOVING,
+	MESH_VOLUME_FENCED,
 	MESH_VOLUME_STATES
 };
 
@@ -63,7 +67,7 @@ int mesh_member_errno(enum mesh_member_state s, int err);
 /*
  * Return: the state that a volume's members require. @now: the state now. @down: members whose I/O
  * waits. @lost: members GONE or REFUSED, whose I/O fails. A volume leaves OPENING only when every
- * member is up at once, and REMOVING never.
+ * member is up at once, and REMOVING and FENCED never by its members' states.
  */
 enum mesh_volume_state mesh_volume_wants(enum mesh_volume_state now, unsigned int down,
 					 unsigned int lost);

@@ -104,7 +104,7 @@ static void mesh_req_over(struct mesh_req *req)
 	int err = req->op.err;
 
 	mesh_layout_unpin(req->layout);
-	if (unlikely(err) && mesh_req_error(err)->retry && !READ_ONCE(vol->dying) &&
+	if (unlikely(err) && mesh_req_error(err)->retry && !mesh_volume_over(vol) &&
 	    time_before(jiffies, req->deadline))
 		mesh_retry_add(vol, req);
 	else
@@ -312,7 +312,7 @@ static void mesh_req_retry_work(struct work_struct *work)
 	mesh_retry_take(vol, &due, &later);
 	list_for_each_entry_safe(req, next, &due, node) {
 		list_del(&req->node);
-		if (READ_ONCE(vol->dying) || time_after_eq(jiffies, req->deadline)) {
+		if (mesh_volume_over(vol) || time_after_eq(jiffies, req->deadline)) {
 			mesh_req_end(req, -EIO);
 			continue;
 		}

@@ -47,7 +47,7 @@ void mesh_retry_wake(struct mesh_volume *vol)
  */
 void mesh_retry_take(struct mesh_volume *vol, struct list_head *due, struct list_head *later)
 {
-	bool all = xchg(&vol->woken, false) || READ_ONCE(vol->dying);
+	bool all = xchg(&vol->woken, false) || mesh_volume_over(vol);
 	struct mesh_req *req, *next;
 
 	spin_lock_irq(&vol->retry_lock);

@@ -102,6 +102,7 @@ static const char *clean_roster(struct mesh_group *g)
 	trace_mesh_group_roster(g, &g->ms.pend, good, !(g->ms.pend.in_sync & ~good));
 	if (!prot_membership_written(&g->ms, good))
 		return "a member does not take its roster";
+	mesh_group_committed(g);
 	/*
 	 * without this note, the next attach that lacks a member takes the roster for one unknown
 	 * to this host

@@ -265,6 +265,8 @@ static void evict_changed(struct mesh_member_link *link, enum mesh_member_state 
 {
 	struct mesh_evict *ev = container_of(link, struct mesh_evict, link);
 
+	if (state == MESH_MEMBER_REFUSED && err == -ESTALE)
+		mesh_access_refused(ev->group->vol, ev->member);
 	mesh_group_flag(ev->group, MESH_G_STATE);
 }
 

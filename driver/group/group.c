@@ -117,6 +117,7 @@ static void group_free(struct mesh_group *g)
 	u32 i;
 
 	mesh_group_witness_exit(g);
+	mesh_group_committed_exit(g);
 	for (i = 0; i < g->width; i++)
 		mesh_roster_free(g->slots[i].roster);
 	mesh_group_io_exit(g);
@@ -165,7 +166,8 @@ static int group_memory(struct mesh_group *g)
 		if (!g->slots[i].roster)
 			return -ENOMEM;
 	}
-	return mesh_group_witness_init(g) ?: mesh_group_io_init(g);
+	return mesh_group_witness_init(g) ?: mesh_group_committed_init(g) ?:
+	       mesh_group_io_init(g);
 }
 
 /* Make a group of column @column of a segment. Return: with one reference, or an error. */
@@ -182,8 +184,10 @@ static struct mesh_group *group_make(struct mesh_layout *l, u32 segment, u32 col
 	g->column = column;
 	g->conf = *conf;
 	g->conf.fresh = l->fresh && test_bit(segment, l->fresh);
-	for (i = 0; i < g->width; i++)
+	for (i = 0; i < g->width; i++) {
 		g->slots[i].member = l->member_slots[prot_places(l->prot)[first + i].member].member;
+		g->slots[i].shut = l->bars && test_bit(first + i, l->bars);
+	}
 	group_config(g, l, s, first);
 	if (group_memory(g)) {
 		group_free(g);
@@ -437,6 +441,7 @@ static void group_end(struct mesh_group *g)
 	/* answers, and a change of a member's state, may have queued the work again */
 	cancel_delayed_work_sync(&g->start_work);
 	wake_up_all(&mesh_groups_ended);
+	mesh_group_keep(g);
 	for (i = 0; i < g->width; i++) {
 		mesh_member_put(g->slots[i].member);
 		if (g->slots[i].before)
@@ -496,6 +501,21 @@ u32 mesh_groups_down(struct mesh_layout *l)
 	for (i = 0; l->groups && i < l->prot->nr_places; i++)
 		n += l->groups[i] && READ_ONCE(l->groups[i]->state) != MESH_GROUP_ACTIVE;
 	return n;
+}
+
+/* True: each group serves under the access of @number. */
+bool mesh_groups_under(struct mesh_layout *l, u64 number)
+{
+	u32 i;
+
+	for (i = 0; l->groups && i < l->prot->nr_places; i++) {
+		struct mesh_group *g = l->groups[i];
+
+		if (g && (READ_ONCE(g->state) != MESH_GROUP_ACTIVE ||
+			  !mesh_access_is(number, READ_ONCE(g->cfg.attach))))
+			return false;
+	}
+	return true;
 }
 
 /* Return: NULL, or the reason why a group does not serve. */

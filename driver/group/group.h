@@ -22,6 +22,7 @@
  *   leave.c   I/O never ended by the device is left to the member, with the I/O's memory
  *   roster.c  rosters read from members, and written to members
  *   witness.c ... and noted by meshd
+ *   committed.c ... the last one, for meshd: events, answers
  *   evict.h   a member in sync gives its place to a copy
  *   pace.c    the speed of background work
  *   scrub.c   all copies compared, at an administrator's word
@@ -70,6 +71,7 @@
 struct mesh_volume;
 struct mesh_layout;
 struct mesh_batch;
+struct mesh_kept;
 
 enum mesh_group_state {
 	MESH_GROUP_OPENING,
@@ -271,6 +273,7 @@ struct mesh_group_slot {
 	unsigned long		left[MESH_GROUP_LEAVES];
 	u32			leaves;	/* number of times that the member left; group->lock */
 	bool			barred;		/* left too often; group->lock, READ_ONCE() */
+	bool			shut;	/* no member joins: BARS; group->lock, READ_ONCE() */
 	struct mesh_roster_io	*roster;	/* the last roster; group->lock */
 	u8			next_block;	/* the next block to be written; group->lock */
 	unsigned long		stuck_at;	/* jiffies, while @failing; 0: not; the runner's */
@@ -279,7 +282,7 @@ struct mesh_group_slot {
 /* Facts about the attachment from a message. */
 struct mesh_group_conf {
 	u64	salt;
-	u64	attach;		/* the attach number must be above this one */
+	u64	attach;		/* the attach number must be above this one; without access */
 	bool	fresh;
 	bool	stale;
 };
@@ -380,6 +383,10 @@ struct mesh_group {
 	/* jiffies when a decided attach may serve, 0: no attach waits; group->lock */
 	unsigned long		dead_at;
 	struct mesh_group_witness witness;
+	/* of a volume with an access number, to be written: memory for a block; group->lock */
+	void			*block;
+	struct mesh_kept	*kept;		/* the last committed roster; under @state_lock */
+	bool			committed;	/* @kept has one; likewise */
 	int			refused;	/* MESHBLK_P_ERROR; group->lock */
 	struct delayed_work	start_work;	/* attach; rosters */
 	struct delayed_work	join_work;	/* joins members that are out and up */
@@ -422,6 +429,14 @@ void mesh_groups_answered(const uuid_t *volume, u32 place, u32 port, const void 
 			  u32 bytes);
 void mesh_groups_witness(void);
 void mesh_groups_taken(struct mesh_layout *l);
+bool mesh_groups_under(struct mesh_layout *l, u64 number);
+
+/* committed.c */
+int mesh_group_committed_init(struct mesh_group *g);
+void mesh_group_committed_exit(struct mesh_group *g);
+void mesh_group_committed(struct mesh_group *g);
+void mesh_group_keep(struct mesh_group *g);
+bool mesh_group_last_roster(struct mesh_group *g, void *roster);
 
 /* Sums over all groups of a layout; of times, the longest. sysfs shows these counters. */
 struct mesh_groups_counts {
@@ -443,7 +458,7 @@ bool mesh_group_up(const struct mesh_group_slot *slot);
 u8 mesh_group_role(struct mesh_group *g, u32 slot);
 u64 mesh_group_behind(struct mesh_group *g, u32 slot);
 bool mesh_group_named(const struct mesh_group *g, u32 slot);	/* with group->lock */
-int mesh_group_note(struct mesh_member *m, u64 attach);
+int mesh_group_note(struct mesh_group *g, struct mesh_member *m, u64 attach);
 bool mesh_group_overtaken(const struct mesh_group_slot *slot);
 unsigned long mesh_group_member_timeout(void);
 
@@ -579,6 +594,7 @@ void mesh_group_take_place(struct mesh_group *g, u32 slot, struct mesh_member *m
 void mesh_group_swap(struct mesh_group *g);
 void mesh_group_left(struct mesh_group *g, u64 members);
 int mesh_groups_rejoin(struct mesh_layout *l, u32 member);
+int mesh_groups_bar(struct mesh_layout *l, const unsigned long *bars);
 void mesh_group_join_work(struct work_struct *work);
 
 /* witness.c; all but the first four with group->lock, the last two do not wait for meshd */

@@ -12,6 +12,7 @@
  */
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/moduleparam.h>
+#include <linux/sched/mm.h>
 
 #include "driver/group/group.h"
 #include "driver/trace.h"
@@ -152,7 +153,7 @@ static bool join_due(struct mesh_group *g, u32 i)
 	struct mesh_group_slot *slot = &g->slots[i];
 
 	return READ_ONCE(g->state) == MESH_GROUP_ACTIVE && !mesh_group_abandoned(g) &&
-	       mesh_group_up(slot) && !READ_ONCE(slot->failing) && !slot->barred &&
+	       mesh_group_up(slot) && !READ_ONCE(slot->failing) && !slot->barred && !slot->shut &&
 	       mesh_group_role(g, i) == MESHBLK_ROLE_OUT && mesh_group_named(g, i) &&
 	       time_after_eq(jiffies, READ_ONCE(slot->join_at));
 }
@@ -216,6 +217,77 @@ int mesh_groups_rejoin(struct mesh_layout *l, u32 member)
 }
 
 /*
+ * Shut the slot, with group->lock: its member is out, or in sync, and stays so; one that joins is
+ * dropped. Return: 0; -EBUSY: a roster with the member in sync is being written.
+ */
+static int join_shut(struct mesh_group *g, u32 i)
+{
+	u64 bit = BIT_ULL(i);
+
+	lockdep_assert_held(&g->lock);
+	if (g->ms.pending && g->ms.pend.in_sync & ~g->ms.cur.in_sync & bit)
+		return -EBUSY;
+	WRITE_ONCE(g->slots[i].shut, true);
+	mesh_group_own(g);
+	if (g->state == MESH_GROUP_ACTIVE && !(g->ms.cur.in_sync & bit) &&
+	    (g->engine->joining | g->engine->announced) & bit)
+		prot_group_fail(g->engine, i);
+	mesh_group_release(g);
+	return 0;
+}
+
+static bool join_barred(u32 place, const unsigned long *bars)
+{
+	return bars && test_bit(place, bars);
+}
+
+static int join_bar(struct mesh_group *g, u32 first, const unsigned long *bars)
+{
+	unsigned long until = jiffies + msecs_to_jiffies(MESH_SETTLE_MS);
+	bool differs = false;
+	unsigned int noio;
+	int err;
+	u32 i;
+
+	for (i = 0; i < g->width; i++)
+		differs |= READ_ONCE(g->slots[i].shut) != join_barred(first + i, bars);
+	if (!differs)	/* the lock may be held for as long as members do not answer */
+		return 0;
+	err = mesh_lock_until(&g->lock, until);
+	if (err)
+		return err;
+	noio = memalloc_noio_save();	/* as in evict_start() */
+	for (i = 0; i < g->width && !err; i++) {
+		bool shut = join_barred(first + i, bars);
+
+		if (shut && !g->slots[i].shut)
+			err = join_shut(g, i);
+		else if (!shut)
+			WRITE_ONCE(g->slots[i].shut, false);
+	}
+	memalloc_noio_restore(noio);
+	mutex_unlock(&g->lock);
+	queue_delayed_work(mesh_wq, &g->start_work, 0);
+	return err;
+}
+
+/*
+ * Let no member join its group at places with a bit in @bars, NULL: none; at others members may.
+ * Sleeps, within MESH_SETTLE_MS for each group. Return: 0; -EBUSY: a member joins right now, or a
+ * group still writes rosters; -EINTR.
+ */
+int mesh_groups_bar(struct mesh_layout *l, const unsigned long *bars)
+{
+	int err = 0;
+	u32 i;
+
+	for (i = 0; l->groups && i < l->prot->nr_places && !err; i++)
+		if (l->groups[i])
+			err = join_bar(l->groups[i], i, bars);
+	return err;
+}
+
+/*
  * Begin to catch the member up, or to give a new member all data. Return: 0, or a negative errno:
  * not now.
  */
@@ -264,7 +336,7 @@ static void join_member(struct mesh_group *g, u32 i)
 	if (!m)
 		return;
 	if (!noted)
-		noted = !mesh_group_note(m, attach);
+		noted = !mesh_group_note(g, m, attach);
 	mutex_lock(&g->lock);
 	if (join_due(g, i) && g->slots[i].member == m && g->ms.cur.attach == attach) {
 		g->slots[i].noted = noted;

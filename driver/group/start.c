@@ -17,6 +17,7 @@
 #include "driver/group/group.h"
 #include "driver/member/target.h"
 #include "driver/trace.h"
+#include "driver/uapi/number.h"
 #include "driver/volume/volume.h"
 #include "driver/work.h"
 
@@ -76,6 +77,26 @@ static bool start_fits(struct mesh_group *g, const struct prot_roster *r, u32 i)
 	       !memcmp(r->uuid[i], &g->slots[i].member->conf.uuid, PROT_UUID_LEN);
 }
 
+/*
+ * Return: a number below the attach numbers that the group may take. The restart of an access number
+ * is counted from the labels and rosters of this group, which other groups do not raise.
+ */
+static u64 start_floor(struct mesh_group *g)
+{
+	struct mesh_access_now now = mesh_access_get(g->vol);
+
+	return now.numbered ? mesh_number_access(now.number) : g->conf.attach;
+}
+
+/* True: another host has the volume by now, as the roster says: it is fenced. */
+static bool start_fenced(struct mesh_group *g, const struct prot_roster *r)
+{
+	uuid_t host;
+
+	import_uuid(&host, r->host);
+	return mesh_access_seen(g->vol, r->attach, &host, true);
+}
+
 /* Read the rosters of members @up. Return: NULL, or the reason why the group cannot be attached. */
 static const char *start_read(struct mesh_group *g, u64 up, struct start_found *f)
 {
@@ -85,7 +106,7 @@ static const char *start_read(struct mesh_group *g, u64 up, struct start_found *
 
 	memset(f, 0, sizeof(*f));
 	f->deaf = deaf;
-	f->highest = g->conf.attach;
+	f->highest = start_floor(g);
 	for (i = 0; i < g->width; i++)
 		g->slots[i].number = 0;
 	for (i = 0; i < g->width; i++) {
@@ -102,6 +123,8 @@ static const char *start_read(struct mesh_group *g, u64 up, struct start_found *
 		}
 		if (!start_fits(g, r, i))
 			return "the records of a member are those of another group";
+		if (start_fenced(g, r))
+			return "another host has it now";
 		f->highest = max(f->highest, r->attach);
 		if (!f->any || prot_roster_cmp(r, &f->best) > 0)
 			f->best = *r;
@@ -123,11 +146,23 @@ static void start_first(struct mesh_group *g, struct prot_roster *r)
 	memcpy(r->host, &mesh_host_uuid, PROT_UUID_LEN);
 }
 
+/* Return: NULL, or the reason why the group may not begin under the number after @a->highest. */
+static const char *start_barred(struct mesh_group *g, const struct prot_attach *a)
+{
+	if (!g->vol->access.numbered || g->cfg.ro)
+		return NULL;
+	if (a->store && start_fenced(g, a->store))
+		return "another host has it now";
+	return mesh_access_raise(a->highest, 0) ? NULL :
+	       "the restarts of its access number are used up: retake it";
+}
+
 /* Decide on the attach. Return: NULL, or the reason why the group cannot be attached now. */
 static const char *start_decide(struct mesh_group *g, struct start_found *f)
 {
 	struct prot_attach a = { .stale = g->conf.stale, .served = g->cfg.attach };
 	u8 (*opened)[PROT_UUID_LEN];
+	const char *why;
 	int err;
 	u32 i;
 
@@ -151,6 +186,11 @@ static const char *start_decide(struct mesh_group *g, struct start_found *f)
 	a.found = &f->best;
 	a.opened = opened;
 	memcpy(a.host, &mesh_host_uuid, PROT_UUID_LEN);
+	why = start_barred(g, &a);
+	if (why) {
+		kfree(opened);
+		return why;
+	}
 	err = g->cfg.ro ? prot_membership_read(&g->ms, &a) : prot_membership_begin(&g->ms, &a);
 	f->waits = prot_membership_must_wait(&a);
 	kfree(opened);
@@ -176,7 +216,7 @@ static u64 start_note(struct mesh_group *g, u64 members)
 		g->slots[i].noted = false;	/* an earlier note was of an earlier number */
 		if (!(members >> i & 1))
 			continue;
-		g->slots[i].noted = !mesh_group_note(g->slots[i].member, g->ms.pend.attach);
+		g->slots[i].noted = !mesh_group_note(g, g->slots[i].member, g->ms.pend.attach);
 		if (!g->slots[i].noted)
 			bad |= BIT_ULL(i);
 	}
@@ -279,6 +319,8 @@ static const char *start_attach(struct mesh_group *g, u64 up)
 
 			bad = want & ~good;
 			if (start_written(g, good)) {
+				mesh_access_raised(g->vol, g->ms.cur.attach);
+				mesh_group_committed(g);
 				g->dead_at = f->waits ? start_dead(g) : 0;
 				break;
 			}
@@ -351,10 +393,30 @@ static void start_open(struct mesh_group *g)
 	start_serve(g);
 }
 
+/* True: the volume goes on under a higher access number than the group: a retake. */
+static bool start_outdated(struct mesh_group *g)
+{
+	struct mesh_access_now now = mesh_access_get(g->vol);
+
+	return now.numbered && !g->cfg.ro && !mesh_access_is(now.number, g->ms.cur.attach);
+}
+
+/* Stop a group that is to begin again under a higher access number; requests wait meanwhile. */
+static void start_retake(struct mesh_group *g)
+{
+	u32 i;
+
+	mesh_group_own(g);
+	for (i = 0; i < g->width && g->state == MESH_GROUP_ACTIVE; i++)
+		prot_group_fail(g->engine, i);
+	mesh_group_release(g);
+	mesh_group_flag(g, MESH_G_TICK);
+}
+
 /* Attach, or serve when an attached group's time has come. */
 static void start_opening(struct mesh_group *g)
 {
-	if (!g->dead_at)
+	if (!g->dead_at || start_outdated(g))
 		start_open(g);
 	else if (time_before(jiffies, g->dead_at))
 		start_again(g, min_t(unsigned long, g->dead_at - jiffies + 1, HZ));
@@ -382,6 +444,9 @@ static int start_propose(struct mesh_group *g)
 	gone = e->failed & e->announced & ~last->in_sync;
 	add = e->announced & ~e->failed & ~e->in_sync & ~last->in_sync;
 	mesh_group_release(g);
+	for (i = 0; i < g->width; i++)
+		if (g->slots[i].shut)
+			add &= ~BIT_ULL(i);
 	if (lost) {
 		err = prot_membership_remove(&g->ms, lost);
 		if (err == -EBUSY)
@@ -424,6 +489,7 @@ static void start_commit(struct mesh_group *g)
 	g->commit.in_sync = now;
 	set_bit(MESH_G_COMMITTED, &g->flags);
 	mesh_group_release(g);
+	mesh_group_committed(g);
 	mesh_evict_committed(g);
 	mesh_group_left(g, before & ~now);
 	if (before & ~now)
@@ -495,7 +561,9 @@ void mesh_group_start_work(struct work_struct *work)
 			mesh_group_swap(g);
 		if (READ_ONCE(g->state) == MESH_GROUP_OPENING)
 			start_opening(g);
-		if (READ_ONCE(g->state) == MESH_GROUP_ACTIVE && !g->cfg.ro) {
+		if (READ_ONCE(g->state) == MESH_GROUP_ACTIVE && start_outdated(g)) {
+			start_retake(g);
+		} else if (READ_ONCE(g->state) == MESH_GROUP_ACTIVE && !g->cfg.ro) {
 			start_rosters(g);
 			if (!test_bit(MESH_G_ENDING, &g->flags))
 				queue_delayed_work(mesh_wq, &g->join_work, 0);

@@ -159,9 +159,14 @@ bool mesh_group_named(const struct mesh_group *g, u32 i)
  * higher number by now: as a number of the same host, the higher one fences as well. Return: 0, or
  * a negative errno.
  */
-int mesh_group_note(struct mesh_member *m, u64 attach)
+int mesh_group_note(struct mesh_group *g, struct mesh_member *m, u64 attach)
 {
-	return mesh_member_attach(m, max(attach, READ_ONCE(m->info.attach)));
+	u64 noted = READ_ONCE(m->info.attach);
+
+	/* a higher access number is another attachment's, which refuses this one */
+	if (g->vol->access.numbered && !mesh_access_is(attach, noted))
+		noted = 0;
+	return mesh_access_note(g->vol, m, max(attach, noted));
 }
 
 /*

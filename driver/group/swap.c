@@ -28,7 +28,7 @@ void mesh_evict_note(struct mesh_group *g, struct mesh_evict *ev)
 	mutex_unlock(&g->lock);
 	if (!attach)
 		return;
-	err = mesh_group_note(ev->member, attach);
+	err = mesh_group_note(g, ev->member, attach);
 	mutex_lock(&g->lock);
 	/* another attachment may have begun meanwhile */
 	ev->noted = !err && attach == g->ms.cur.attach;

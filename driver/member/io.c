@@ -79,19 +79,21 @@ void mesh_member_put_later(struct mesh_member *m)
 
 /*
  * Make the extent note an attach number durably, while its I/O goes on. @m: opened for writing.
- * @number: not zero, less than 2^63. Process context, sleeps. Return: 0, also for kinds without
+ * @number: not zero, less than 2^63. @served: 0, or the number before a retake, as in struct
+ * rdda_want. Process context, sleeps. Return: 0, also for kinds without
  * numbers; -ESTALE: an earlier call had a higher number; or a higher number is noted, or the same
  * number of another host, and the member is REFUSED; -ENOLINK: the member is not UP now, or the
  * target could not note the number, but may do so later.
  */
-int mesh_member_attach(struct mesh_member *m, u64 number)
+int mesh_member_attach(struct mesh_member *m, u64 number, u64 served)
 {
 	int err;
 
 	if (!m->ops->attach)
 		return 0;
 	mutex_lock(&m->attach_lock);
-	err = m->ops->attach(m, number);
+	WRITE_ONCE(m->number, number);
+	err = m->ops->attach(m, number, served);
 	mutex_unlock(&m->attach_lock);
 	return err;
 }

@@ -90,6 +90,7 @@ static struct mesh_member *mesh_member_add(const struct mesh_member_conf *conf,
 	m->ops = ops;
 	m->conf = *conf;
 	m->volume = *volume;
+	m->number = conf->number;
 	m->err = -ENOLINK;
 	m->opening = true;
 	spin_lock_init(&m->path_lock);

@@ -47,6 +47,13 @@ struct mesh_member_conf {
 	uuid_t	uuid;			/* of the extent */
 	uuid_t	drive;			/* UUID of the extent's drive; BDEV: null if not known */
 	u64	epoch;	/* RDDA: a later conf may raise the epoch; not part of the comparison */
+	/*
+	 * of the volume's access (uapi/number.h); the numbers are those of the first OPEN; none is
+	 * part of the comparison
+	 */
+	bool	numbered;
+	u64	number;
+	u64	served;
 	u64	size;			/* bytes that may be used; the largest requested counts */
 	/*
 	 * BDEV: not part of the comparison if @drive is known; MEM: a name, so that a test reaches
@@ -55,7 +62,10 @@ struct mesh_member_conf {
 	char	path[MESH_PATH_MAX];
 };
 
-/* Properties of an open member; set while the member is not UP, except @attach and @dead_ms. */
+/*
+ * Properties of an open member; set while the member is not UP, except @attach, @attacher and
+ * @dead_ms. @attach, @attacher and @holder are also known of a refused member.
+ */
 struct mesh_member_info {
 	u64	bytes;		/* size of the member */
 	u32	lba;		/* 512 or 4096 */
@@ -66,6 +76,8 @@ struct mesh_member_info {
 	bool	rotational;	/* the medium is rotational */
 	/* highest attach number that the extent has noted; 0: none, or a kind without numbers */
 	u64	attach;
+	uuid_t	attacher;	/* host that @attach was noted for */
+	uuid_t	holder;		/* refused, as another host has it open: that host */
 	/*
 	 * RDDA: milliseconds of silence after which a host that is cut off has noticed; other
 	 * kinds: 0
@@ -155,8 +167,8 @@ struct mesh_mio {
  * @moved: a layout names the path of a member whose drive is known; does not sleep. The member may
  *	be open already, at that path or at another one
  * @attach: make the extent note an attach number, and carry the number in every later open;
- *	process context, sleeps until the answer. Return: as mesh_member_attach(). NULL: a kind
- *	without numbers
+ *	@served: as in struct rdda_want; process context, sleeps until the answer. Return: as
+ *	mesh_member_attach(). NULL: a kind without numbers
  */
 struct mesh_member_ops {
 	const char *kind;
@@ -175,7 +187,7 @@ struct mesh_member_ops {
 	void (*kick)(struct mesh_member *m);
 	void (*epoch)(struct mesh_member *m, u64 epoch);
 	void (*moved)(struct mesh_member *m, const char *path);
-	int (*attach)(struct mesh_member *m, u64 number);
+	int (*attach)(struct mesh_member *m, u64 number, u64 served);
 };
 
 extern const struct mesh_member_ops mesh_rdda_ops, mesh_bdev_ops;
@@ -184,7 +196,7 @@ extern const struct mesh_member_ops mesh_rdda_ops, mesh_bdev_ops;
 struct mesh_member {
 	const struct mesh_member_ops *ops;	/* the member's kind */
 	void			*priv;		/* private data of the kind */
-	struct mesh_member_info	info;	/* written under @lock; while UP, only @attach, @dead_ms */
+	struct mesh_member_info	info;	/* written under @lock; see there what while UP */
 	enum mesh_member_state	state;	/* written under @lock, read anywhere with READ_ONCE() */
 	int			err;		/* why the member is not UP; like @state */
 	struct mesh_member_stats __percpu *stats;	/* counters */
@@ -194,6 +206,8 @@ struct mesh_member {
 	spinlock_t		path_lock;	/* guards conf.path */
 	uuid_t			volume;		/* volume whose layouts share the member */
 	struct mutex		attach_lock;	/* serialises attach numbers; @lock is inside */
+	/* the last number that the extent was to note; under @attach_lock, READ_ONCE() */
+	u64			number;
 	/* serialises state changes; guards @state, @info, and what follows up to @links */
 	struct mutex		lock;
 	/* the kind says UP; a member that is REFUSED then cannot serve one of its layouts */
@@ -262,7 +276,7 @@ void mesh_member_submit(struct mesh_member *m, struct mesh_mio *mio);
 void mesh_mio_end(struct mesh_mio *mio, int err);
 void mesh_member_kick(struct mesh_member *m);
 void mesh_member_put_later(struct mesh_member *m);
-int mesh_member_attach(struct mesh_member *m, u64 number);
+int mesh_member_attach(struct mesh_member *m, u64 number, u64 served);
 void mesh_member_stats(struct mesh_member *m, struct mesh_member_stats *sum);
 u64 mesh_member_inflight(struct mesh_member *m);
 u64 mesh_member_wanted(struct mesh_member *m);

@@ -43,8 +43,23 @@ static void mesh_rdda_know(struct mesh_rdda *mr)
 		.write_zeroes = x.write_zeroes,
 		.rotational = x.rotational,
 		.attach = x.attach,
+		.attacher = x.attacher,
 		.dead_ms = x.dead_ms,
 	};
+	mutex_unlock(&m->lock);
+}
+
+/* Update what is known of a refused extent: who has it. */
+static void mesh_rdda_refused(struct mesh_rdda *mr)
+{
+	struct mesh_member *m = mr->member;
+	struct rdda_extent_info x;
+
+	rdda_extent_info(mr->extent, &x);
+	mutex_lock(&m->lock);
+	WRITE_ONCE(m->info.attach, x.attach);
+	m->info.attacher = x.attacher;
+	m->info.holder = x.holder;
 	mutex_unlock(&m->lock);
 }
 
@@ -55,6 +70,8 @@ static void mesh_rdda_state(void *priv, enum rdda_extent_state state, int err)
 	mutex_lock(&mr->lock);
 	if (state == RDDA_EXTENT_UP)
 		mesh_rdda_know(mr);
+	else if (state == RDDA_EXTENT_REFUSED)
+		mesh_rdda_refused(mr);
 	mutex_unlock(&mr->lock);
 	mesh_member_set_state(mr->member, mesh_rdda_states[state].state,
 			      state == RDDA_EXTENT_UP ? 0 : err ?: mesh_rdda_states[state].err);
@@ -69,7 +86,10 @@ static int mesh_rdda_open(struct mesh_member *m, struct netlink_ext_ack *extack)
 	struct rdda_want want = {
 		.rw = m->conf.rw,
 		.preempt = m->conf.preempt,
+		.numbered = m->conf.numbered,
 		.epoch = m->conf.epoch,
+		.number = m->conf.number,
+		.served = m->conf.served,
 	};
 	struct mesh_rdda *mr = kzalloc(sizeof(*mr), GFP_KERNEL);
 	int err = 0;
@@ -197,17 +217,18 @@ static void mesh_rdda_epoch(struct mesh_member *m, u64 epoch)
 	rdda_extent_set_epoch(mr->extent, epoch);
 }
 
-static int mesh_rdda_attach(struct mesh_member *m, u64 number)
+static int mesh_rdda_attach(struct mesh_member *m, u64 number, u64 served)
 {
 	struct mesh_rdda *mr = m->priv;
 	struct rdda_extent_info x;
 	int err;
 
-	err = rdda_extent_number(mr->extent, number, 0);
+	err = rdda_extent_number(mr->extent, number, served);
 	/* An extent that stays UP reports no change. */
 	rdda_extent_info(mr->extent, &x);
 	mutex_lock(&m->lock);
 	WRITE_ONCE(m->info.attach, x.attach);
+	m->info.attacher = x.attacher;
 	WRITE_ONCE(m->info.dead_ms, x.dead_ms);
 	mutex_unlock(&m->lock);
 	return err;

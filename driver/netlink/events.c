@@ -10,6 +10,7 @@
 #include "driver/volume/volume.h"
 
 #define MESH_EVENT_BYTES	512
+#define MESH_EVENT_ROSTER	(MESH_EVENT_BYTES + MESHBLK_ROSTER_BYTES)
 
 /*
  * A restarted meshd is back within this time, so that its restart need not cost a roster of each
@@ -21,10 +22,10 @@ static atomic_t witness = ATOMIC_INIT(0);	/* port that sent WITNESS, 0: none */
 /* jiffies when the last witness left; READ_ONCE() */
 static unsigned long witness_left;
 
-static struct sk_buff *mesh_event_new(u32 event, void **hdr)
+static struct sk_buff *mesh_event_room(u32 event, size_t bytes, void **hdr)
 {
 	/* sent under event_lock, and by works that end I/O, for which reclaim may wait */
-	struct sk_buff *msg = genlmsg_new(MESH_EVENT_BYTES, GFP_NOIO);
+	struct sk_buff *msg = genlmsg_new(bytes, GFP_NOIO);
 
 	if (!msg)
 		return NULL;
@@ -34,6 +35,11 @@ static struct sk_buff *mesh_event_new(u32 event, void **hdr)
 		return NULL;
 	}
 	return msg;
+}
+
+static struct sk_buff *mesh_event_new(u32 event, void **hdr)
+{
+	return mesh_event_room(event, MESH_EVENT_BYTES, hdr);
 }
 
 static void mesh_event_send(struct sk_buff *msg, void *hdr, int err)
@@ -104,6 +110,33 @@ void mesh_event_abandoned(struct mesh_member *m, u32 left)
 	else
 		nla_nest_end(msg, nest);
 	mesh_event_send(msg, hdr, err);
+}
+
+void mesh_event_fenced(struct mesh_volume *vol, u64 number, const uuid_t *host)
+{
+	void *hdr;
+	struct sk_buff *msg = mesh_event_new(MESHBLK_EV_FENCED, &hdr);
+
+	if (!msg)
+		return;
+	mesh_event_send(msg, hdr,
+			nla_put(msg, MESHBLK_A_VOLUME_UUID, UUID_SIZE, &vol->conf.uuid) ?:
+			mesh_nl_put_u64(msg, MESHBLK_A_ATTACH, number) ?:
+			nla_put(msg, MESHBLK_A_HOST_UUID, UUID_SIZE, host));
+}
+
+/* @roster: MESHBLK_ROSTER_BYTES. */
+void mesh_event_roster(struct mesh_volume *vol, u32 place, const void *roster)
+{
+	void *hdr;
+	struct sk_buff *msg = mesh_event_room(MESHBLK_EV_ROSTER, MESH_EVENT_ROSTER, &hdr);
+
+	if (!msg)
+		return;
+	mesh_event_send(msg, hdr,
+			nla_put(msg, MESHBLK_A_VOLUME_UUID, UUID_SIZE, &vol->conf.uuid) ?:
+			nla_put_u32(msg, MESHBLK_A_PLACE, place) ?:
+			nla_put(msg, MESHBLK_A_ROSTER, MESHBLK_ROSTER_BYTES, roster));
 }
 
 void mesh_event_target(u32 id, const char *state, int err, const char *reason)

@@ -15,6 +15,8 @@ void mesh_event_member(struct mesh_volume *vol, u32 index, enum mesh_member_stat
 void mesh_event_volume(struct mesh_volume *vol, enum mesh_volume_state s, u64 epoch);
 void mesh_event_layout_freed(struct mesh_volume *vol, u64 epoch);
 void mesh_event_abandoned(struct mesh_member *m, u32 left);
+void mesh_event_fenced(struct mesh_volume *vol, u64 number, const uuid_t *host);
+void mesh_event_roster(struct mesh_volume *vol, u32 place, const void *roster);
 void mesh_event_target(u32 id, const char *state, int err, const char *reason);
 
 u32 mesh_nl_witness(void);

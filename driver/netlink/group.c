@@ -6,7 +6,7 @@
 #include "driver/volume/volume.h"
 
 /* Groups in one GROUPS attribute, which holds 64 KiB at most. */
-#define MESH_NL_GROUPS_CHUNK	32
+#define MESH_NL_GROUPS_CHUNK	16
 
 /* An entry of MESHBLK_P_DIFFS and MESHBLK_P_UNREAD. */
 struct mesh_nl_diff {
@@ -113,6 +113,7 @@ static int mesh_nl_put_group(struct sk_buff *skb, struct mesh_layout *l, u32 fir
 	    (waits && mesh_nl_put_u64(skb, MESHBLK_P_WAITS, waits)) ||
 	    (barred && mesh_nl_put_u64(skb, MESHBLK_P_BARRED, barred)) ||
 	    (mesh_group_witnessed(g) && nla_put_flag(skb, MESHBLK_P_WITNESS)) ||
+	    mesh_nl_put_roster(skb, g) ||
 	    mesh_nl_put_unread(skb, l, first) ||
 	    mesh_nl_put_evict(skb, l, first) ||
 	    mesh_nl_put_scrub(skb, l, first))
@@ -222,6 +223,7 @@ int mesh_nl_volume_evict(struct sk_buff *skb, struct genl_info *info)
 	l = mesh_nl_pin(info);
 	if (IS_ERR(l))
 		return PTR_ERR(l);
+	mesh_access_conf(l->vol, &conf);
 	if (a[MESHBLK_A_MEMBER])
 		err = mesh_groups_evict(l, nla_get_u32(a[MESHBLK_A_INDEX]), &conf, info->extack);
 	else if (mesh_groups_evict_stop(l, nla_get_u32(a[MESHBLK_A_INDEX])))

@@ -44,6 +44,9 @@ static const struct nla_policy volume_policy[MESHBLK_A_MAX + 1] = {
 	[MESHBLK_A_SALT_SERIAL] = NLA_POLICY_MIN(NLA_S32, 1),
 	[MESHBLK_A_ATTACH] = { .type = NLA_U64 },
 	[MESHBLK_A_STALE] = { .type = NLA_FLAG },
+	[MESHBLK_A_NUMBERED] = { .type = NLA_FLAG },
+	[MESHBLK_A_SERVED] = { .type = NLA_U64 },
+	[MESHBLK_A_BARS] = { .type = NLA_BINARY },
 };
 
 static const struct nla_policy volume_del_policy[MESHBLK_A_MAX + 1] = {
@@ -82,6 +85,11 @@ static const struct nla_policy volume_id_policy[MESHBLK_A_MAX + 1] = {
 	[MESHBLK_A_VOLUME_UUID] = MESH_NL_UUID,
 };
 
+static const struct nla_policy member_probe_policy[MESHBLK_A_MAX + 1] = {
+	[MESHBLK_A_TARGET_ID] = { .type = NLA_U32 },
+	[MESHBLK_A_EXTENT_UUID] = MESH_NL_UUID,
+};
+
 #define MESH_NL_OP(c, p, d)	{ .cmd = MESHBLK_CMD_##c, .policy = (p), \
 				  .maxattr = MESHBLK_A_MAX, .doit = (d) }
 #define MESH_NL_GET(c, p, d, l)	{ .cmd = MESHBLK_CMD_##c, .policy = (p), \
@@ -101,6 +109,7 @@ static const struct genl_ops mesh_nl_ops[] = {
 	MESH_NL_OP(ROSTER_NOTED, roster_policy, mesh_nl_roster_noted),
 	MESH_NL_OP(VOLUME_EVICT, volume_evict_policy, mesh_nl_volume_evict),
 	MESH_NL_GET(ABANDONED_GET, no_policy, NULL, mesh_nl_abandoned_dump),
+	MESH_NL_OP(MEMBER_PROBE, member_probe_policy, mesh_nl_member_probe),
 };
 
 int mesh_nl_init(void)

@@ -5,7 +5,8 @@
  *   netlink.c  commands, policies
  *   message.c  parts of messages that all handlers share; the family
  *   layout.c   a message's members and segments
- *   volume.c   VOLUME_SET, _DEL, _GET; ABANDONED_GET
+ *   volume.c   VOLUME_SET, VOLUME_GET; ABANDONED_GET
+ *   access.c   access numbers, last rosters; VOLUME_DEL, MEMBER_PROBE
  *   group.c    groups in answers; VOLUME_SCRUB, VOLUME_REJOIN, VOLUME_EVICT
  *   witness.c  WITNESS, ROSTER_NOTED
  *   target.c   IDENTITY_SET, TARGET_*
@@ -19,6 +20,8 @@
 #include "driver/member/member.h"
 #include "driver/uapi/meshblk.h"
 
+struct mesh_access_want;
+struct mesh_group;
 struct mesh_layout;
 struct mesh_volume;
 struct prot_layout;
@@ -50,11 +53,18 @@ int mesh_nl_layout(struct genl_info *info, u32 lba, bool rw, struct prot_layout 
 		   struct mesh_member_conf **confs, unsigned long **fresh);
 int mesh_nl_put_groups(struct sk_buff *skb, struct mesh_layout *l);
 
+/* access.c */
+int mesh_nl_access(struct genl_info *info, bool ro, struct mesh_access_want *want);
+int mesh_nl_bars(struct genl_info *info, u32 places, unsigned long **bars);
+int mesh_nl_put_access(struct sk_buff *skb, struct mesh_volume *vol, struct mesh_layout *l);
+int mesh_nl_put_roster(struct sk_buff *skb, struct mesh_group *g);
+
 int mesh_nl_volume_set(struct sk_buff *skb, struct genl_info *info);
 int mesh_nl_volume_del(struct sk_buff *skb, struct genl_info *info);
 int mesh_nl_volume_get(struct sk_buff *skb, struct genl_info *info);
 int mesh_nl_volume_dump(struct sk_buff *skb, struct netlink_callback *cb);
 int mesh_nl_abandoned_dump(struct sk_buff *skb, struct netlink_callback *cb);
+int mesh_nl_member_probe(struct sk_buff *skb, struct genl_info *info);
 int mesh_nl_volume_scrub(struct sk_buff *skb, struct genl_info *info);
 int mesh_nl_volume_rejoin(struct sk_buff *skb, struct genl_info *info);
 int mesh_nl_volume_evict(struct sk_buff *skb, struct genl_info *info);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* VOLUME_SET, VOLUME_DEL, VOLUME_GET, ABANDONED_GET. */
+/* VOLUME_SET, VOLUME_GET, ABANDONED_GET. */
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/slab.h>
 
@@ -8,8 +8,10 @@
 #include "rdda/rdda.h"
 
 /* Room for a volume, and for each of its members, in an answer. */
-#define MESH_NL_VOLUME_BYTES	1024
-#define MESH_NL_MEMBER_BYTES	768
+#define MESH_NL_VOLUME_BYTES	1280
+#define MESH_NL_MEMBER_BYTES	800
+/* ... and for the last roster of each group, which has two members at least. */
+#define MESH_NL_NUMBERED_BYTES	(MESHBLK_ROSTER_BYTES / 2 + 32)
 
 /* Members in one MEMBERS attribute, which holds 64 KiB at most. */
 #define MESH_NL_MEMBERS_CHUNK	64
@@ -78,38 +80,28 @@ static int mesh_nl_groups(struct genl_info *info, const uuid_t *volume,
 
 int mesh_nl_volume_set(struct sk_buff *skb, struct genl_info *info)
 {
+	struct mesh_volume_layout layout = { 0 };
 	struct mesh_group_conf groups;
-	struct mesh_member_conf *members;
 	struct mesh_volume_conf conf;
-	struct prot_layout *prot;
-	unsigned long *fresh;
 	int err;
 
 	err = mesh_nl_admin(skb, info) ?: mesh_nl_conf(info, &conf) ?:
+	      mesh_nl_access(info, conf.ro, &conf.access) ?:
 	      mesh_nl_groups(info, &conf.uuid, &groups);
 	if (err)
 		return err;
-	err = mesh_nl_layout(info, conf.lba, !conf.ro, &prot, &members, &fresh);
+	layout.epoch = nla_get_u64(info->attrs[MESHBLK_A_EPOCH]);
+	err = mesh_nl_layout(info, conf.lba, !conf.ro, &layout.prot, &layout.members,
+			     &layout.fresh);
 	if (err)
 		return err;
-	err = mesh_volume_set(&conf, nla_get_u64(info->attrs[MESHBLK_A_EPOCH]), prot, members,
-			      &groups, fresh, info->extack);
-	kvfree(members);
+	err = mesh_nl_bars(info, layout.prot->nr_places, &layout.bars) ?:
+	      mesh_volume_set(&conf, &layout, &groups, info->extack);
+	kvfree(layout.bars);
+	kvfree(layout.fresh);
+	kvfree(layout.members);
+	kvfree(layout.prot);
 	return err;
-}
-
-int mesh_nl_volume_del(struct sk_buff *skb, struct genl_info *info)
-{
-	struct nlattr *uuid = info->attrs[MESHBLK_A_VOLUME_UUID];
-	int err = mesh_nl_admin(skb, info);
-	uuid_t u;
-
-	if (err)
-		return err;
-	if (!uuid)
-		return mesh_nl_refuse(info, -EINVAL, "which volume?");
-	import_uuid(&u, nla_data(uuid));
-	return mesh_volume_del(&u, nla_get_flag(info->attrs[MESHBLK_A_FORCE]), info->extack);
 }
 
 static int mesh_nl_put_stats(struct sk_buff *skb, struct mesh_member *m)
@@ -158,6 +150,23 @@ static int mesh_nl_put_place(struct sk_buff *skb, struct mesh_member *m, u64 siz
 	return m->conf.start ? mesh_nl_put_u64(skb, MESHBLK_M_START, m->conf.start) : 0;
 }
 
+/* Put the access number of a member's extent, and the host that has the extent open. */
+static int mesh_nl_put_holder(struct sk_buff *skb, struct mesh_member *m)
+{
+	uuid_t holder;
+	u64 attach;
+
+	mutex_lock(&m->lock);
+	attach = m->info.attach;
+	holder = m->info.holder;
+	mutex_unlock(&m->lock);
+	if (attach && mesh_nl_put_u64(skb, MESHBLK_M_ATTACH, attach))
+		return -EMSGSIZE;
+	if (READ_ONCE(m->err) != -EBUSY || uuid_is_null(&holder))
+		return 0;
+	return nla_put(skb, MESHBLK_M_HOLDER, UUID_SIZE, &holder);
+}
+
 static int mesh_nl_put_member(struct sk_buff *skb, struct mesh_member_slot *slot)
 {
 	struct nlattr *nest = nla_nest_start(skb, MESHBLK_A_MEMBER);
@@ -165,7 +174,8 @@ static int mesh_nl_put_member(struct sk_buff *skb, struct mesh_member_slot *slot
 
 	if (!nest || mesh_nl_put_place(skb, m, slot->size) ||
 	    nla_put_string(skb, MESHBLK_M_STATE, mesh_member_state_name(READ_ONCE(m->state))) ||
-	    nla_put_s32(skb, MESHBLK_M_ERROR, READ_ONCE(m->err)) || mesh_nl_put_stats(skb, m))
+	    nla_put_s32(skb, MESHBLK_M_ERROR, READ_ONCE(m->err)) || mesh_nl_put_stats(skb, m) ||
+	    (slot->layout->vol->access.numbered && mesh_nl_put_holder(skb, m)))
 		return -EMSGSIZE;
 	nla_nest_end(skb, nest);
 	return 0;
@@ -227,12 +237,23 @@ static int mesh_nl_put_volume(struct sk_buff *skb, struct mesh_volume *vol,
 	    nla_put_u32(skb, MESHBLK_A_IO_TIMEOUT_MS, jiffies_to_msecs(READ_ONCE(vol->timeout))) ||
 	    (vol->conf.ro && nla_put_flag(skb, MESHBLK_A_READONLY)))
 		return -EMSGSIZE;
-	if (!l)
-		return 0;
+	err = mesh_nl_put_access(skb, vol, l);
+	if (err || !l)
+		return err;
 	if (mesh_nl_put_u64(skb, MESHBLK_A_EPOCH, l->epoch) ||
 	    mesh_nl_put_u64(skb, MESHBLK_A_SIZE, l->prot->size))
 		return -EMSGSIZE;
 	return members ? mesh_nl_put_members(skb, l) ?: mesh_nl_put_groups(skb, l) : 0;
+}
+
+/* Return: room for members and groups in an answer. */
+static size_t mesh_nl_members_bytes(const struct mesh_volume *vol, const struct mesh_layout *l)
+{
+	size_t bytes = l ? (size_t)l->nr * MESH_NL_MEMBER_BYTES : 0;
+
+	if (l && vol->access.numbered)	/* a roster in each place's share, and the place barred */
+		bytes += l->prot->nr_places * (MESH_NL_NUMBERED_BYTES + sizeof(u32));
+	return bytes;
 }
 
 int mesh_nl_volume_get(struct sk_buff *skb, struct genl_info *info)
@@ -246,8 +267,7 @@ int mesh_nl_volume_get(struct sk_buff *skb, struct genl_info *info)
 	if (IS_ERR(vol))
 		return PTR_ERR(vol);
 	l = mesh_layout_pin(vol);
-	msg = genlmsg_new(MESH_NL_VOLUME_BYTES + (l ? l->nr : 0) * MESH_NL_MEMBER_BYTES,
-			  GFP_KERNEL);
+	msg = genlmsg_new(MESH_NL_VOLUME_BYTES + mesh_nl_members_bytes(vol, l), GFP_KERNEL);
 	if (!msg)
 		goto put;
 	hdr = genlmsg_put_reply(msg, info, &mesh_nl_family, 0, MESHBLK_CMD_VOLUME_GET);

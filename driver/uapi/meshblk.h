@@ -48,6 +48,7 @@ enum meshblk_host_role {
 #define MESHBLK_STATE_WAITING		"waiting"
 #define MESHBLK_STATE_BROKEN		"broken"
 #define MESHBLK_STATE_REMOVING		"removing"
+#define MESHBLK_STATE_FENCED		"fenced"
 
 enum meshblk_cmd {
 	MESHBLK_CMD_UNSPEC,
@@ -56,8 +57,13 @@ enum meshblk_cmd {
 	MESHBLK_CMD_TARGET_SET,		/* TARGET_ID ADDR [PORT] [HOST_UUID: expected] */
 	MESHBLK_CMD_TARGET_DEL,		/* TARGET_ID */
 	MESHBLK_CMD_TARGET_GET,		/* dump, or TARGET_ID */
-	MESHBLK_CMD_VOLUME_SET,		/* the whole layout; attaches or replaces */
-	MESHBLK_CMD_VOLUME_DEL,		/* VOLUME_UUID [FORCE] */
+	/*
+	 * the whole layout; attaches or replaces. [NUMBERED ATTACH [SERVED] [BARS]]: who may use
+	 * the volume is ordered by access numbers (number.h)
+	 */
+	MESHBLK_CMD_VOLUME_SET,
+	/* VOLUME_UUID [FORCE]; of a NUMBERED volume the answer has GROUPS, with PLACE and ROSTER */
+	MESHBLK_CMD_VOLUME_DEL,
 	MESHBLK_CMD_VOLUME_GET,		/* dump, or VOLUME_UUID */
 	MESHBLK_CMD_EVENT,		/* multicast: EVENT and its attributes */
 	/* VOLUME_UUID [STOP] [REPAIR [INDEX]]: INDEX: of mirrors, the member with the right copy */
@@ -75,6 +81,11 @@ enum meshblk_cmd {
 	MESHBLK_CMD_VOLUME_EVICT,
 	/* dump: VOLUME_UUID MEMBER of each member with ABANDONED, also of volumes that have gone */
 	MESHBLK_CMD_ABANDONED_GET,
+	/*
+	 * TARGET_ID EXTENT_UUID: the state of an extent, found without opening it: ATTACH HOST_UUID
+	 * WRITERS READERS [UNKNOWN]; changes nothing
+	 */
+	MESHBLK_CMD_MEMBER_PROBE,
 	__MESHBLK_CMD_MAX,
 };
 
@@ -125,7 +136,10 @@ enum meshblk_attr {
 	 * seed of the records' checksums; protected levels
 	 */
 	MESHBLK_A_SALT_SERIAL,
-	/* u64: the number of this attachment is above it; likewise */
+	/*
+	 * u64: the number of this attachment is above it; likewise. NUMBERED: the access number
+	 * (number.h), on every level and for readers; in answers the number in use
+	 */
 	MESHBLK_A_ATTACH,
 	MESHBLK_A_STALE,		/* flag: attach, though newer data may exist elsewhere */
 	MESHBLK_A_GROUPS,		/* nested array of GROUP, in answers */
@@ -135,6 +149,21 @@ enum meshblk_attr {
 	MESHBLK_A_PLACE,		/* u32: of a group's first member among all places */
 	/* MESHBLK_ROSTER_BYTES: in the kernel's format, kept unchanged */
 	MESHBLK_A_ROSTER,
+	MESHBLK_A_NUMBERED,		/* flag: ATTACH is an access number, with all its rules */
+	/*
+	 * u64: the number served so far, of a live volume that goes on under a higher ATTACH: a
+	 * retake; in answers: not everything that is here has the higher number yet
+	 */
+	MESHBLK_A_SERVED,
+	/* u32[]: places where no member may join its group; in answers those where none does */
+	MESHBLK_A_BARS,
+	MESHBLK_A_EXTENT_UUID,		/* 16 bytes */
+	MESHBLK_A_WRITERS,		/* u32: openings of an extent for writing */
+	MESHBLK_A_READERS,		/* u32: the same, for reading */
+	/* flag: the target started a moment ago, and may not know all openings yet */
+	MESHBLK_A_UNKNOWN,
+	/* u64: the number that ended the use of a fenced volume, of HOST_UUID */
+	MESHBLK_A_FENCED,
 	__MESHBLK_A_MAX,
 };
 
@@ -167,6 +196,10 @@ enum meshblk_member_attr {
 	 * the extent is refused: EBUSY
 	 */
 	MESHBLK_M_ABANDONED,
+	/* u64, in answers: highest access number that the extent has noted; absent: none */
+	MESHBLK_M_ATTACH,
+	/* 16 bytes, in answers, refused with EBUSY: the host that has the extent open */
+	MESHBLK_M_HOLDER,
 	__MESHBLK_M_MAX,
 };
 
@@ -273,6 +306,9 @@ enum meshblk_group_attr {
 	 * a swap is not in effect
 	 */
 	MESHBLK_P_WAITS,
+	MESHBLK_P_PLACE,		/* u32: of the group's first member among all places */
+	/* MESHBLK_ROSTER_BYTES, NUMBERED: the roster that was committed last */
+	MESHBLK_P_ROSTER,
 	__MESHBLK_P_MAX,
 };
 
@@ -327,6 +363,12 @@ enum meshblk_event {
 	 * with ABANDONED 0 none any more, since all has ended or the device has gone
 	 */
 	MESHBLK_EV_ABANDONED = 5,
+	/*
+	 * VOLUME_UUID ATTACH HOST_UUID: another host has the volume, under this number; once, and
+	 * the volume is fenced for good
+	 */
+	MESHBLK_EV_FENCED = 6,
+	MESHBLK_EV_ROSTER = 7,	/* VOLUME_UUID PLACE ROSTER: a roster is committed; NUMBERED */
 };
 
 /* The target's family */

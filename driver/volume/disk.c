@@ -28,7 +28,7 @@ MESH_DISK_OPEN(mesh_disk_open, disk)
 {
 	struct mesh_volume *vol = disk->private_data;
 
-	return READ_ONCE(vol->dying) ? -ENXIO : 0;
+	return mesh_volume_over(vol) ? -ENXIO : 0;
 }
 
 static void mesh_disk_release_data(struct gendisk *disk)
@@ -212,10 +212,13 @@ int mesh_disk_claim(struct mesh_volume *vol)
 	return -EBUSY;		/* also when a forced detach came meanwhile */
 }
 
-/* Make every further bio to the disk fail, also bios of earlier openers. */
+/*
+ * Make every further bio to the disk fail, also bios of earlier openers. A kernel with
+ * bdev_mark_dead() calls it in here for the disk and its partitions: file systems shut down.
+ */
 void mesh_disk_kill(struct mesh_volume *vol)
 {
-	if (vol->live)
+	if (vol->live && !xchg(&vol->dead, true))
 		blk_mark_disk_dead(vol->disk);
 }
 

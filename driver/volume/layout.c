@@ -22,6 +22,8 @@ static void mesh_layout_changed(struct mesh_member_link *link, enum mesh_member_
 
 	if (state == MESH_MEMBER_REFUSED)
 		mesh_order_refused(l);
+	if (state == MESH_MEMBER_REFUSED && err == -ESTALE)
+		mesh_access_refused(l->vol, slot->member);
 	/* Only members of the current layout are reported. */
 	if (rcu_access_pointer(l->vol->layout) != l)
 		return;
@@ -146,6 +148,7 @@ void mesh_layout_discard(struct mesh_layout *l)
 {
 	mesh_layout_close(l);
 	percpu_ref_exit(&l->ref);
+	kvfree(l->bars);
 	kvfree(l->fresh);
 	kvfree(l->prot);
 	kvfree(l);
@@ -186,8 +189,10 @@ int mesh_layout_open(struct mesh_layout *l, const struct mesh_member_conf *confs
 
 	for (i = 0; i < l->nr; i++) {
 		struct mesh_member_slot *slot = &l->member_slots[i];
+		struct mesh_member_conf conf = confs[i];
 
-		err = mesh_member_get(&confs[i], &l->vol->conf.uuid, &slot->member, extack);
+		mesh_access_conf(l->vol, &conf);
+		err = mesh_member_get(&conf, &l->vol->conf.uuid, &slot->member, extack);
 		if (err < 0)
 			return err;
 		slot->opens = err;
@@ -310,6 +315,16 @@ void mesh_layout_swap(struct mesh_volume *vol, struct mesh_layout *new)
 		mesh_layout_less(&vol->closing, &vol->closed);
 	}
 	mesh_retry_wake(vol);
+}
+
+/* The volume's layout goes, and none follows: it is removed, or fenced. @vol: locked. */
+void mesh_layout_end(struct mesh_volume *vol)
+{
+	lockdep_assert_held(&vol->lock);
+	if (vol->ended)
+		return;
+	vol->ended = true;
+	mesh_layout_swap(vol, NULL);
 }
 
 /*

@@ -34,6 +34,9 @@ static bool order_does_without(struct mesh_layout *l, u32 i)
 {
 	int err = READ_ONCE(l->member_slots[i].member->err);
 
+	/* a stale number is for good, or the volume's number is raised */
+	if (l->vol->access.numbered && err == -ESTALE)
+		return true;
 	return l->member_slots[i].grouped && err != -EBUSY &&
 	       (err != -ESTALE || !READ_ONCE(l->vol->disk));
 }
@@ -52,6 +55,25 @@ static bool order_refused(struct mesh_layout *l)
 		if (order_does_without(l, i))
 			continue;
 		if (READ_ONCE(m->state) == MESH_MEMBER_REFUSED && !READ_ONCE(m->retrying))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Return: true if another host has a member of a volume with an access number and without a disk.
+ * A retry could get the extent when the cluster has given the volume to another host.
+ */
+static bool order_held(struct mesh_layout *l)
+{
+	u32 i;
+
+	if (!l->vol->access.numbered || READ_ONCE(l->vol->disk))
+		return false;
+	for (i = 0; i < l->nr; i++) {
+		struct mesh_member *m = l->member_slots[i].member;
+
+		if (READ_ONCE(m->state) == MESH_MEMBER_REFUSED && READ_ONCE(m->err) == -EBUSY)
 			return true;
 	}
 	return false;
@@ -172,11 +194,24 @@ static void order_work(struct work_struct *work)
 	 * them.
 	 */
 	retrying = order_retrying(l);
-	if (o->waiting && time_after_eq(jiffies, o->retry_at)) {
+	if (xchg(&o->again, false)) {
+		WRITE_ONCE(o->held, false);
+		order_retry(l);
+		o->waiting = false;
+	} else if (o->held) {
+		return;
+	} else if (o->waiting && time_after_eq(jiffies, o->retry_at)) {
 		order_retry(l);
 		o->waiting = false;
 	} else if (!o->waiting && order_refused(l)) {
+		bool held = order_held(l);
+
 		order_release(l);
+		if (held && o->released) {
+			WRITE_ONCE(o->held, true);
+			mesh_volume_changed(l->vol);
+			return;
+		}
 		order_wait(o);
 	} else if (!o->waiting && !retrying) {
 		if (READ_ONCE(l->vol->disk))
@@ -197,6 +232,17 @@ void mesh_order_init(struct mesh_order *o)
 void mesh_order_refused(struct mesh_layout *l)
 {
 	queue_delayed_work(mesh_wq, &l->order.work, 0);
+}
+
+/*
+ * A message has named the layout in use once more: try the members of a volume with an access
+ * number, which another host may have given back. Any context.
+ */
+void mesh_order_again(struct mesh_layout *l)
+{
+	if (l->vol->access.numbered)
+		WRITE_ONCE(l->order.again, true);
+	mesh_order_refused(l);
 }
 
 /*

@@ -2,7 +2,7 @@
 /*
  * /sys/block/meshN/mesh/: attributes of the volume, its members, its tunables.
  *
- *   uuid name epoch state layout size inflight queue_depth io_timeout_ms
+ *   uuid name epoch state number fenced_by layout size inflight queue_depth io_timeout_ms
  *   degraded sync_action sync_completed sync_min sync_max mismatches skipped
  *   counters/    joined folded full_stripes ...
  *   members/<i>/ uuid kind state error path reads ...
@@ -16,6 +16,7 @@
 #include <linux/sysfs.h>
 
 #include "driver/group/group.h"
+#include "driver/uapi/number.h"
 #include "driver/volume/volume.h"
 
 /* A directory of a volume. */
@@ -36,6 +37,7 @@ static void mesh_dir_release(struct kobject *kobj)
 /* An attribute of a volume. */
 struct mesh_vol_attr {
 	struct attribute attr;
+	bool bare;	/* shown without a layout, too: of a fenced volume */
 	ssize_t (*show)(struct mesh_volume *vol, struct mesh_layout *l, char *buf);
 	int (*store)(struct mesh_volume *vol, const char *buf);
 };
@@ -47,10 +49,11 @@ static ssize_t mesh_dir_show_vol(struct kobject *kobj, struct attribute *attr, c
 	struct mesh_layout *l = mesh_layout_pin(vol);
 	ssize_t n;
 
-	if (!l)
+	if (!l && !a->bare)
 		return -ENODEV;
 	n = a->show(vol, l, buf);
-	mesh_layout_unpin(l);
+	if (l)
+		mesh_layout_unpin(l);
 	return n;
 }
 
@@ -91,6 +94,28 @@ static ssize_t vol_epoch_show(struct mesh_volume *vol, struct mesh_layout *l, ch
 static ssize_t vol_state_show(struct mesh_volume *vol, struct mesh_layout *l, char *buf)
 {
 	return sysfs_emit(buf, "%s\n", mesh_volume_state_name(READ_ONCE(vol->state)));
+}
+
+/* GENERATION.COUNTER.RESTART */
+static ssize_t vol_number_show(struct mesh_volume *vol, struct mesh_layout *l, char *buf)
+{
+	struct mesh_access_now now = mesh_access_get(vol);
+
+	if (!now.numbered)
+		return sysfs_emit(buf, "none\n");
+	return sysfs_emit(buf, "%llu.%llu.%llu\n", mesh_number_generation(now.number),
+			  mesh_number_counter(now.number), mesh_number_restart(now.number));
+}
+
+static ssize_t vol_fenced_by_show(struct mesh_volume *vol, struct mesh_layout *l, char *buf)
+{
+	uuid_t host;
+	u64 number;
+
+	if (!mesh_access_fenced(vol, &number, &host))
+		return sysfs_emit(buf, "none\n");
+	return sysfs_emit(buf, "%pUb %llu.%llu.%llu\n", &host, mesh_number_generation(number),
+			  mesh_number_counter(number), mesh_number_restart(number));
 }
 
 static ssize_t vol_size_show(struct mesh_volume *vol, struct mesh_layout *l, char *buf)
@@ -252,15 +277,20 @@ static ssize_t vol_skipped_show(struct mesh_volume *vol, struct mesh_layout *l, 
 #define MESH_VOL_RO(n) \
 	static struct mesh_vol_attr vol_##n = { \
 		.attr = { .name = #n, .mode = 0444 }, .show = vol_##n##_show }
+#define MESH_VOL_BARE(n) \
+	static struct mesh_vol_attr vol_##n = { \
+		.attr = { .name = #n, .mode = 0444 }, .bare = true, .show = vol_##n##_show }
 #define MESH_VOL_RW(n) \
 	static struct mesh_vol_attr vol_##n = { \
 		.attr = { .name = #n, .mode = 0644 }, \
 		.show = vol_##n##_show, .store = vol_##n##_store }
 
-MESH_VOL_RO(uuid);
-MESH_VOL_RO(name);
+MESH_VOL_BARE(uuid);
+MESH_VOL_BARE(name);
 MESH_VOL_RO(epoch);
-MESH_VOL_RO(state);
+MESH_VOL_BARE(state);
+MESH_VOL_BARE(number);
+MESH_VOL_BARE(fenced_by);
 MESH_VOL_RO(size);
 MESH_VOL_RO(layout);
 MESH_VOL_RO(inflight);
@@ -275,7 +305,8 @@ MESH_VOL_RO(mismatches);
 MESH_VOL_RO(skipped);
 
 static struct attribute *mesh_vol_attrs[] = {
-	&vol_uuid.attr, &vol_name.attr, &vol_epoch.attr, &vol_state.attr, &vol_size.attr,
+	&vol_uuid.attr, &vol_name.attr, &vol_epoch.attr, &vol_state.attr, &vol_number.attr,
+	&vol_fenced_by.attr, &vol_size.attr,
 	&vol_layout.attr, &vol_inflight.attr, &vol_queue_depth.attr, &vol_io_timeout_ms.attr,
 	&vol_degraded.attr, &vol_sync_action.attr, &vol_sync_completed.attr,
 	&vol_sync_min.attr, &vol_sync_max.attr, &vol_mismatches.attr, &vol_skipped.attr,

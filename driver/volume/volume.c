@@ -36,42 +36,17 @@ static void mesh_volume_free_work(struct work_struct *work)
 {
 	struct mesh_volume *vol = container_of(work, struct mesh_volume, free_work);
 
+	cancel_work_sync(&vol->fence_work);
+	cancel_delayed_work_sync(&vol->raise_work);
 	cancel_work_sync(&vol->state_work);
+	cancel_delayed_work_sync(&vol->raise_work);	/* the state work queues it */
 	cancel_delayed_work_sync(&vol->retry_work);
 	destroy_workqueue(vol->wq);
+	mesh_kept_exit(vol);
 	mesh_plan_pools_exit(vol);
 	mesh_volume_free_index(vol);
 	kfree(vol);
 	module_put(THIS_MODULE);
-}
-
-/*
- * The one setter of a volume's state and of the reason that goes with the state: why the volume is
- * not attached, or a member is refused. @err 0, @reason NULL: all is well.
- */
-static void mesh_volume_set_why(struct mesh_volume *vol, enum mesh_volume_state state, int err,
-				const char *reason)
-{
-	struct mesh_layout *l = rcu_dereference_protected(vol->layout,
-							  lockdep_is_held(&vol->lock));
-
-	mutex_lock(&vol->event_lock);
-	vol->err = err;
-	vol->reason = reason;
-	if (vol->state != state && !WARN_ON_ONCE(!mesh_volume_may(vol->state, state))) {
-		WRITE_ONCE(vol->state, state);
-		mesh_event_volume(vol, state, l ? l->epoch : 0);
-	}
-	mutex_unlock(&vol->event_lock);
-}
-
-/* Allow or forbid readers the use of vol->disk. */
-static void mesh_volume_set_live(struct mesh_volume *vol, bool live)
-{
-	lockdep_assert_held(&vol->lock);
-	mutex_lock(&vol->event_lock);
-	vol->live = live;
-	mutex_unlock(&vol->event_lock);
 }
 
 static void mesh_volume_set_state(struct mesh_volume *vol, enum mesh_volume_state state)
@@ -95,12 +70,43 @@ static void mesh_volume_attach(struct mesh_volume *vol)
 	err = mesh_disk_add(vol);
 	mutex_lock(&vol->lock);
 	if (err) {
-		mesh_volume_set_why(vol, vol->state, err, "the disk could not be added");
+		if (vol->state == MESH_VOLUME_OPENING)
+			mesh_volume_set_why(vol, vol->state, err, "the disk could not be added");
 		mesh_disk_free(vol);
 		return;
 	}
 	mesh_volume_set_live(vol, true);
 	mesh_sysfs_add(vol);
+}
+
+/*
+ * Note the steps of the access number. @want: the state that the members require. Return: the state
+ * to go to: a disk appears only under its number.
+ */
+static enum mesh_volume_state mesh_volume_number(struct mesh_volume *vol, struct mesh_layout *l,
+						 enum mesh_volume_state want)
+{
+	u64 number = mesh_access_get(vol).number;
+	bool ready = mesh_raise_ready(vol, l);
+
+	if (ready && mesh_access_before(vol) && mesh_groups_under(l, number))
+		mesh_access_settled(vol);
+	return vol->state == MESH_VOLUME_OPENING && !ready ? vol->state : want;
+}
+
+/* Return: why a volume with an access number does not go on by itself, with @err set; or NULL. */
+static const char *mesh_volume_stuck(struct mesh_volume *vol, struct mesh_layout *l, int *err)
+{
+	*err = 0;
+	if (mesh_access_spent(vol)) {
+		*err = -EOVERFLOW;
+		return "the restarts of its access number are used up: retake it";
+	}
+	if (vol->state == MESH_VOLUME_OPENING && READ_ONCE(l->order.held)) {
+		*err = -EBUSY;
+		return "another host has it open";
+	}
+	return NULL;
 }
 
 static void mesh_volume_state_work(struct work_struct *work)
@@ -111,25 +117,27 @@ static void mesh_volume_state_work(struct work_struct *work)
 	unsigned int down, lost;
 	struct mesh_layout *l;
 	const char *unfit, *why;
+	int err;
 
 	mutex_lock(&vol->lock);
 	l = rcu_dereference_protected(vol->layout, lockdep_is_held(&vol->lock));
-	if (!l || vol->state == MESH_VOLUME_REMOVING)
+	if (!l || vol->state == MESH_VOLUME_REMOVING || READ_ONCE(vol->fenced))
 		goto unlock;
 	unfit = mesh_layout_refit(l, vol->conf.lba);
 	/* read before the states: a group that serves by then has no reason any more */
 	why = mesh_groups_why(l);
 	mesh_layout_states(l, &down, &lost);
-	want = mesh_volume_wants(vol->state, down, lost);
+	want = mesh_volume_number(vol, l, mesh_volume_wants(vol->state, down, lost));
+	why = mesh_volume_stuck(vol, l, &err) ?: why;
 	why = unfit ?: want == MESH_VOLUME_ACTIVE ? NULL : why;
 	if (vol->state == MESH_VOLUME_OPENING && want == MESH_VOLUME_ACTIVE) {
 		mesh_volume_attach(vol);
-		if (!vol->live || vol->state == MESH_VOLUME_REMOVING)
+		if (!vol->live || vol->state != MESH_VOLUME_OPENING)
 			goto unlock;
 	}
 	/* udev does not read the disk before the volume is active: the event follows the state. */
 	announce = vol->live && want == MESH_VOLUME_ACTIVE && vol->state != want;
-	mesh_volume_set_why(vol, want, unfit ? -EINVAL : 0, why);
+	mesh_volume_set_why(vol, want, unfit ? -EINVAL : why ? err : 0, why);
 unlock:
 	mutex_unlock(&vol->lock);
 	/* The disk is still there: its removal waits for this work. */
@@ -150,12 +158,13 @@ static void mesh_volume_remove_work(struct work_struct *work)
 	bool live;
 
 	mutex_lock(&vol->lock);
-	mesh_layout_swap(vol, NULL);
+	mesh_layout_end(vol);
 	mutex_unlock(&vol->lock);
 	for (; !wait_for_completion_timeout(&vol->drained, msecs_to_jiffies(ms)); ms = MESH_KICK_MS)
 		mesh_layout_kick(vol);
 	/* it may be in an attach, whose reads have failed */
 	cancel_work_sync(&vol->state_work);
+	cancel_work_sync(&vol->fence_work);
 	mesh_disk_kill(vol);
 	mutex_lock(&vol->lock);
 	live = vol->live;
@@ -216,6 +225,8 @@ static struct mesh_volume *mesh_volume_alloc(const struct mesh_volume_conf *conf
 	mutex_init(&vol->event_lock);
 	kref_init(&vol->ref);
 	mutex_init(&vol->layouts_lock);
+	mesh_access_init(vol, &conf->access);
+	mesh_kept_init(vol);
 	INIT_LIST_HEAD(&vol->layouts);
 	atomic_set(&vol->draining, 1);
 	atomic_set(&vol->closing, 1);
@@ -224,6 +235,8 @@ static struct mesh_volume *mesh_volume_alloc(const struct mesh_volume_conf *conf
 	init_completion(&vol->removed);
 	INIT_WORK(&vol->state_work, mesh_volume_state_work);
 	INIT_WORK(&vol->remove_work, mesh_volume_remove_work);
+	INIT_WORK(&vol->fence_work, mesh_volume_fence_work);
+	INIT_DELAYED_WORK(&vol->raise_work, mesh_volume_raise_work);
 	INIT_WORK(&vol->free_work, mesh_volume_free_work);
 	mesh_req_init_volume(vol);
 	return vol;
@@ -280,6 +293,36 @@ static int mesh_volume_fits(struct mesh_volume *vol, const struct mesh_volume_co
 	return -EINVAL;
 }
 
+/*
+ * Compare the message's access with the access in use. Return: 0; 1: a retake; or a negative errno,
+ * with @extack set.
+ */
+static int mesh_volume_step(struct mesh_volume *vol, const struct mesh_volume_conf *conf,
+			    struct netlink_ext_ack *extack)
+{
+	struct mesh_access_now now = mesh_access_get(vol);
+	const char *why = NULL;
+	int err;
+
+	if (READ_ONCE(vol->fenced)) {
+		NL_SET_ERR_MSG(extack, "another host has the volume now; detach it");
+		return -ESTALE;
+	}
+	err = mesh_access_step(&now, &conf->access, &why);
+	if (err < 0)
+		extack->_msg = why;
+	return err;
+}
+
+/* Go on under the message's higher number, with the layout in use. */
+static void mesh_volume_retake(struct mesh_volume *vol, const struct mesh_volume_conf *conf,
+			       struct mesh_layout *l)
+{
+	mesh_access_retake(vol, conf->access.attach);
+	mesh_raise_begin(vol);
+	mesh_groups_taken(l);
+}
+
 static void mesh_volume_rename(struct mesh_volume *vol, const struct mesh_volume_conf *conf)
 {
 	if (!conf->name[0] || !strcmp(conf->name, vol->conf.name))
@@ -311,21 +354,30 @@ static int mesh_volume_take(struct mesh_volume *vol, const struct mesh_volume_co
 {
 	struct mesh_layout *old = rcu_dereference_protected(vol->layout,
 							    lockdep_is_held(&vol->lock));
-	int err;
+	int err, step;
 
 	if (vol->state == MESH_VOLUME_REMOVING || READ_ONCE(vol->dying)) {
 		NL_SET_ERR_MSG(extack, "the volume is being removed");
 		return -EBUSY;
 	}
+	step = mesh_volume_step(vol, conf, extack);
+	if (step < 0)
+		return step;
 	err = mesh_volume_fits(vol, conf, *new, old, extack);
 	if (err)
 		return err;
+	if (step && (!old || old->epoch != (*new)->epoch)) {
+		NL_SET_ERR_MSG(extack, "a retake has the layout in use");
+		return -EINVAL;
+	}
 	if (!old || old->epoch != (*new)->epoch) {
 		mesh_volume_replace(vol, *new);
 		*new = NULL;
 	} else if (mesh_layout_same(old, *new)) {
 		/* a label that was behind may have this epoch by now */
-		mesh_order_refused(old);
+		mesh_order_again(old);
+		if (step)
+			mesh_volume_retake(vol, conf, old);
 	} else {
 		NL_SET_ERR_MSG(extack, "this epoch is in use with another layout");
 		return -ESTALE;
@@ -336,40 +388,60 @@ static int mesh_volume_take(struct mesh_volume *vol, const struct mesh_volume_co
 	return 0;
 }
 
+/* The places where no member may join, of a message that is taken; @new: as after that. */
+static int mesh_volume_bar(struct mesh_volume *vol, const struct mesh_layout *new,
+			   struct netlink_ext_ack *extack)
+{
+	struct mesh_layout *l = mesh_layout_pin(vol);
+	int err = 0;
+
+	if (!l)
+		return 0;
+	if (vol->access.numbered)
+		err = mesh_groups_bar(l, new ? new->bars : l->bars);
+	mesh_layout_unpin(l);
+	if (err)
+		NL_SET_ERR_MSG(extack, "a member of a group joins it right now; try again");
+	return err;
+}
+
+/* Make the message's layout, and open its members. Sleeps. @new: set, also on most errors. */
+static int mesh_volume_open(struct mesh_volume *vol, struct mesh_volume_layout *m,
+			    const struct mesh_group_conf *groups, struct mesh_layout **new,
+			    struct netlink_ext_ack *extack)
+{
+	*new = mesh_layout_alloc(vol, m->epoch, m->prot->nr_members);
+	if (!*new)
+		return -ENOMEM;
+	swap((*new)->prot, m->prot);
+	swap((*new)->fresh, m->fresh);
+	swap((*new)->bars, m->bars);
+	return mesh_layout_open(*new, m->members, groups, extack);
+}
+
 /*
- * Attach a volume, or give it another layout. @prot: checked; taken over, also on errors. @members:
- * one for each member of @prot. @fresh: a bit for each segment of @prot; taken over likewise.
- * Sleeps, but no wait for a device or a target is without an end (until.h): the disk appears when
- * the members are up. No lock is held while members are opened, or closed with a layout that is not
+ * Attach a volume, or give it another layout. @layout: what is used of it is set to NULL. Sleeps,
+ * but no wait for a device or a target is without an end (until.h): the disk appears when the
+ * members are up. No lock is held while members are opened, or closed with a layout that is not
  * taken. Return: 0, also for a layout that is in use already; or a negative errno.
  */
-int mesh_volume_set(const struct mesh_volume_conf *conf, u64 epoch, struct prot_layout *prot,
-		    const struct mesh_member_conf *members, const struct mesh_group_conf *groups,
-		    unsigned long *fresh, struct netlink_ext_ack *extack)
+int mesh_volume_set(const struct mesh_volume_conf *conf, struct mesh_volume_layout *layout,
+		    const struct mesh_group_conf *groups, struct netlink_ext_ack *extack)
 {
 	struct mesh_volume *vol = mesh_volume_want(conf);
-	struct mesh_layout *new;
-	int err = IS_ERR(vol) ? PTR_ERR(vol) : 0;
+	struct mesh_layout *new = NULL;
+	int err;
 
-	if (!err && !mesh_volume_same_access(vol, conf, extack)) {
+	if (IS_ERR(vol))
+		return PTR_ERR(vol);
+	if (!mesh_volume_same_access(vol, conf, extack)) {
 		mesh_volume_put(vol);
-		err = -EINVAL;
+		return -EINVAL;
 	}
-	if (err) {
-		kvfree(fresh);
-		kvfree(prot);
-		return err;
-	}
-	err = -ENOMEM;
-	new = mesh_layout_alloc(vol, epoch, prot->nr_members);
-	if (new) {
-		new->prot = prot;
-		new->fresh = fresh;
-		err = mesh_layout_open(new, members, groups, extack);
-	} else {
-		kvfree(fresh);
-		kvfree(prot);
-	}
+	/* before members are opened: an OPEN must not carry a number that is refused */
+	err = mesh_volume_step(vol, conf, extack);
+	if (err >= 0)
+		err = mesh_volume_open(vol, layout, groups, &new, extack);
 	mutex_lock(&vol->lock);	/* no code waits for I/O or a target under this lock */
 	if (!err)
 		err = mesh_volume_take(vol, conf, &new, extack);
@@ -380,6 +452,8 @@ int mesh_volume_set(const struct mesh_volume_conf *conf, u64 epoch, struct prot_
 		mesh_volume_put(vol);
 	}
 	mutex_unlock(&vol->lock);
+	if (!err)
+		err = mesh_volume_bar(vol, new, extack);
 	if (new)
 		mesh_layout_drop(new);
 	mesh_volume_put(vol);

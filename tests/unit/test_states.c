@@ -33,9 +33,9 @@ static void test_member_by_down(void)
 
 static void test_volume_pairs(void)
 {
-	/* opening, active, waiting, broken, removing */
+	/* opening, active, waiting, broken, removing, fenced */
 	static const char *const may[MESH_VOLUME_STATES] = {
-		".x..x", "..xxx", ".x.xx", ".xx.x", "....." };
+		".x..xx", "..xxxx", ".x.xxx", ".xx.xx", "......", "....x." };
 	int i, j;
 
 	for (i = 0; i < MESH_VOLUME_STATES; i++)
@@ -64,6 +64,11 @@ static void test_volume_wants(void)
 	CU_ASSERT_EQUAL(mesh_volume_wants(MESH_VOLUME_WAITING, 1, 1), MESH_VOLUME_BROKEN);
 	CU_ASSERT_EQUAL(mesh_volume_wants(MESH_VOLUME_BROKEN, 0, 0), MESH_VOLUME_ACTIVE);
 	CU_ASSERT_EQUAL(mesh_volume_wants(MESH_VOLUME_REMOVING, 0, 0), MESH_VOLUME_REMOVING);
+	/* A fenced volume is never active again, whatever its members do. */
+	for (down = 0; down < 3; down++)
+		for (lost = 0; lost < 3; lost++)
+			CU_ASSERT_EQUAL(mesh_volume_wants(MESH_VOLUME_FENCED, down, lost),
+					MESH_VOLUME_FENCED);
 }
 
 static void test_names_and_errors(void)

@@ -3,7 +3,47 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "driver/uapi/number.h"
 #include "tests/tools/blkctl/blkctl.h"
+
+const char *show_number(uint64_t number)
+{
+	static char buf[48];
+
+	snprintf(buf, sizeof(buf), "%llu.%llu.%llu",
+		 (unsigned long long)mesh_number_generation(number),
+		 (unsigned long long)mesh_number_counter(number),
+		 (unsigned long long)mesh_number_restart(number));
+	return buf;
+}
+
+/* A roster, as a sum: cases compare them. */
+static json_t *roster_json(struct nlattr *a)
+{
+	const unsigned char *p = nla_data(a);
+	uint64_t sum = 0xcbf29ce484222325ULL;
+	char text[24];
+	int i;
+
+	for (i = 0; i < nla_len(a); i++)
+		sum = (sum ^ p[i]) * 0x100000001b3ULL;
+	snprintf(text, sizeof(text), "%016llx", (unsigned long long)sum);
+	return json_string(text);
+}
+
+/* MESHBLK_A_BARS as "PLACE PLACE". */
+static json_t *bars_json(struct nlattr *a)
+{
+	char text[1024] = "";
+	uint32_t place;
+	int n = 0, i;
+
+	for (i = 0; i < nla_len(a) / 4 && n < (int)sizeof(text) - 12; i++) {
+		memcpy(&place, (char *)nla_data(a) + 4 * i, sizeof(place));
+		n += sprintf(text + n, "%s%u", i ? " " : "", place);
+	}
+	return json_string(text);
+}
 
 static json_t *stats_json(struct nlattr *nest)
 {
@@ -60,6 +100,12 @@ static json_t *member_json(struct nlattr *nest)
 			break;
 		case MESHBLK_M_SIZE:
 			json_object_set_new(o, "size", json_integer(nla_get_u64(a)));
+			break;
+		case MESHBLK_M_ATTACH:
+			json_object_set_new(o, "noted", json_string(show_number(nla_get_u64(a))));
+			break;
+		case MESHBLK_M_HOLDER:
+			json_object_set_new(o, "holder", json_string(show_uuid(nla_data(a))));
 			break;
 		case MESHBLK_M_STATS:
 			json_object_set_new(o, "stats", stats_json(a));
@@ -143,6 +189,10 @@ static json_t *group_json(struct nlattr *nest)
 			json_object_set_new(o, "evict_reason", json_string(data));
 		else if (nla_type(a) == MESHBLK_P_EVICTS)
 			json_object_set_new(o, "evicts", json_integer(nla_get_u32(a)));
+		else if (nla_type(a) == MESHBLK_P_ROSTER)
+			json_object_set_new(o, "roster", roster_json(a));
+		else if (nla_type(a) == MESHBLK_P_PLACE)
+			json_object_set_new(o, "place", json_integer(nla_get_u32(a)));
 		else if (nla_type(a) == MESHBLK_P_UNREAD)
 			json_object_set_new(o, "unread", diffs_json(a));
 		else if (nla_type(a) <= MESHBLK_P_MAX && numbers[nla_type(a)])
@@ -168,8 +218,14 @@ static json_t *value_json(struct nlattr *a)
 		return json_integer((int32_t)nla_get_u32(a));
 	case MESHBLK_A_PORT:
 		return json_integer(nla_get_u16(a));
-	case MESHBLK_A_READONLY:
+	case MESHBLK_A_READONLY: case MESHBLK_A_NUMBERED: case MESHBLK_A_UNKNOWN:
 		return json_true();
+	case MESHBLK_A_ATTACH: case MESHBLK_A_SERVED: case MESHBLK_A_FENCED:
+		return json_string(show_number(nla_get_u64(a)));
+	case MESHBLK_A_BARS:
+		return bars_json(a);
+	case MESHBLK_A_ROSTER:
+		return roster_json(a);
 	case MESHBLK_A_STATS:
 		return stats_json(a);
 	default:
@@ -191,6 +247,11 @@ json_t *answer_json(struct nl_msg *msg)
 		[MESHBLK_A_PORT] = "port", [MESHBLK_A_SESSION] = "session",
 		[MESHBLK_A_CHANNELS] = "channels", [MESHBLK_A_ARENA] = "arena",
 		[MESHBLK_A_STATS] = "stats", [MESHBLK_A_HOST_UUID] = "host",
+		[MESHBLK_A_NUMBERED] = "numbered", [MESHBLK_A_ATTACH] = "number",
+		[MESHBLK_A_SERVED] = "served", [MESHBLK_A_FENCED] = "fenced",
+		[MESHBLK_A_BARS] = "bars", [MESHBLK_A_WRITERS] = "writers",
+		[MESHBLK_A_READERS] = "readers", [MESHBLK_A_UNKNOWN] = "unknown",
+		[MESHBLK_A_PLACE] = "place", [MESHBLK_A_ROSTER] = "roster",
 	};
 	struct genlmsghdr *g = nlmsg_data(nlmsg_hdr(msg));
 	json_t *o = json_object(), *members = NULL, *groups = NULL;

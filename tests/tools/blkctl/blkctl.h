@@ -27,6 +27,7 @@ struct member {
 	uint32_t lba;
 	struct uuid uuid, drive;
 	uint64_t start;
+	int preempt;
 	char path[256];
 };
 
@@ -43,6 +44,7 @@ typedef int (*answer_fn)(struct nl_msg *msg, void *arg);
 /* main.c */
 void __attribute__((noreturn, format(printf, 2, 3))) die(int status, const char *fmt, ...);
 uint64_t parse_size(const char *s);
+uint64_t parse_number(const char *s);	/* GENERATION.COUNTER[.RESTART], or one integer */
 struct uuid parse_uuid(const char *s);
 const char *show_uuid(const void *data);
 void wait_freed(void);
@@ -73,6 +75,7 @@ int cmd_set(int argc, char **argv);
 int cmd_evict(int argc, char **argv);
 
 /* answer.c */
+const char *show_number(uint64_t number);
 json_t *answer_json(struct nl_msg *msg);
 int print_answer(struct nl_msg *msg, void *arg);
 

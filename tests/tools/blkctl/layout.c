@@ -31,6 +31,8 @@ static void put_member(struct nl_msg *m, const struct member *x)
 		nla_put_u32(m, MESHBLK_M_TARGET_ID, x->target);
 		put_uuid(m, MESHBLK_M_DRIVE_UUID, &x->drive);
 		nla_put_u64(m, MESHBLK_M_EPOCH, x->epoch);
+		if (x->preempt)
+			nla_put_flag(m, MESHBLK_M_PREEMPT);
 	}
 	if (x->kind == MESHBLK_KIND_BDEV && memcmp(&x->drive, &none, sizeof(none)))
 		put_uuid(m, MESHBLK_M_DRIVE_UUID, &x->drive);
@@ -190,6 +192,32 @@ static struct nl_msg *new_volume(const char *uuid, const char *name, uint64_t ep
 	return m;
 }
 
+/* Places with commas in between, as BARS. */
+static void put_bars(struct nl_msg *m, const char *text)
+{
+	uint32_t places[256];
+	int n = 0;
+	char *e;
+
+	for (; *text && n < 256; text = *e ? e + 1 : e)
+		places[n++] = strtoul(text, &e, 0);
+	nla_put(m, MESHBLK_A_BARS, n * sizeof(*places), places);
+}
+
+/* @number: with -N; @attach: of -a, which counts before it. */
+static void put_access(struct nl_msg *m, const char *number, uint64_t attach, const char *served,
+		       const char *bars)
+{
+	if (number)
+		nla_put_flag(m, MESHBLK_A_NUMBERED);
+	if (attach || (number && *number))
+		nla_put_u64(m, MESHBLK_A_ATTACH, attach ? attach : parse_number(number));
+	if (served)
+		nla_put_u64(m, MESHBLK_A_SERVED, parse_number(served));
+	if (bars)
+		put_bars(m, bars);
+}
+
 /* "-l LEVEL" and the rest of the command line, + between segments. */
 static int parse_segments(int argc, char **argv, const struct segment *like, struct uuid vol,
 			  uint32_t lba, const char *level, uint64_t offset, int exact,
@@ -228,11 +256,12 @@ int cmd_make(int argc, char **argv)
 	struct segment like = { .strip = 65536 };
 	struct member *members = calloc(4096, sizeof(*members));
 	struct segment *segs = calloc(4096, sizeof(*segs));
-	int c, nm, ns = 0, ro = 0, exact = 0, stale = 0, err;
+	const char *number = NULL, *served = NULL, *bars = NULL;
+	int c, i, nm, ns = 0, ro = 0, exact = 0, stale = 0, preempt = 0, err;
 	struct nl_msg *m;
 	double wait = 0;
 
-	while ((c = getopt(argc, argv, "+u:n:e:b:s:o:t:q:rw:xl:FSa:")) != -1) {
+	while ((c = getopt(argc, argv, "+u:n:e:b:s:o:t:q:rw:xl:FSa:N:R:B:P")) != -1) {
 		switch (c) {
 		case 'u': uuid = optarg; vol = parse_uuid(uuid); break;
 		case 'n': name = optarg; break;
@@ -248,7 +277,11 @@ int cmd_make(int argc, char **argv)
 		case 'l': level = optarg; offset = offset ? offset : 16 << 20; break;
 		case 'F': like.fresh = 1; break;
 		case 'S': stale = 1; break;
-		case 'a': attach = strtoull(optarg, NULL, 0); break;
+		case 'a': attach = parse_number(optarg); break;
+		case 'N': number = optarg; break;
+		case 'R': served = optarg; break;
+		case 'B': bars = optarg; break;
+		case 'P': preempt = 1; break;
 		default: return 2;
 		}
 	}
@@ -260,8 +293,9 @@ int cmd_make(int argc, char **argv)
 		nla_put_u32(m, MESHBLK_A_IO_TIMEOUT_MS, timeout);
 	if (depth)
 		nla_put_u32(m, MESHBLK_A_QUEUE_DEPTH, depth);
-	if (attach)
-		nla_put_u64(m, MESHBLK_A_ATTACH, attach);
+	for (i = 0; i < nm; i++)
+		members[i].preempt = preempt;
+	put_access(m, number, attach, served, bars);
 	if (stale)
 		nla_put_flag(m, MESHBLK_A_STALE);
 	put_layout(m, members, nm, segs, ns);

@@ -7,12 +7,14 @@
  *       -r (read-only) -w SECONDS (wait until active, print the disk) -x (do not
  *       round the last segment's length)
  *       -l mirror|raid10:C|ec:K+M (data begins at 16M, or -o) -F (fresh) -S (stale)
- *       -a ATTACH
+ *       -a ATTACH -N NUMBER (NUMBERED: the access number, as GENERATION.COUNTER[.RESTART])
+ *       -R SERVED (a retake) -B PLACE,... (where no member may join) -P (preempt)
  *     MEMBER: mem:SIZE[:PATH]  bdev:[PATH]:SIZE[:DRIVE[:START]]
  *             rdda:TARGET:EXTENT:DRIVE:SIZE[:EPOCH]
  *       each may be followed by @UUID; else a UUID is made from -u and its place
  *   blkctl set FILE            VOLUME_SET from JSON (see cmd_set())
- *   blkctl del UUID [force]
+ *   blkctl del UUID [force]    prints the last rosters, of a volume with an access number
+ *   blkctl probe TARGET EXTENT
  *   blkctl get [UUID]          a JSON object a line
  *   blkctl abandoned           members whose devices have I/O that was given up, one a line
  *   blkctl wait UUID STATE [SECONDS]
@@ -38,6 +40,7 @@
 #include <time.h>
 #include <netlink/genl/ctrl.h>
 
+#include "driver/uapi/number.h"
 #include "tests/tools/blkctl/blkctl.h"
 #include "tests/tools/secret.h"
 
@@ -71,6 +74,15 @@ uint64_t parse_size(const char *s)
 	if (e == s || *e)
 		die(2, "not a size: %s", s);
 	return v;
+}
+
+uint64_t parse_number(const char *s)
+{
+	unsigned long long generation, counter, restart = 0;
+
+	if (sscanf(s, "%llu.%llu.%llu", &generation, &counter, &restart) >= 2)
+		return mesh_number(generation, counter, restart);
+	return strtoull(s, NULL, 0);
 }
 
 struct uuid parse_uuid(const char *s)
@@ -116,7 +128,22 @@ static int cmd_del(int argc, char **argv)
 	put_uuid(m, MESHBLK_A_VOLUME_UUID, &u);
 	if (argc > 2)
 		nla_put_flag(m, MESHBLK_A_FORCE);
-	return finish(talk(m, NULL, NULL));
+	return finish(talk(m, print_answer, NULL));
+}
+
+/* probe TARGET EXTENT */
+static int cmd_probe(int argc, char **argv)
+{
+	struct nl_msg *m = new_msg(MESHBLK_CMD_MEMBER_PROBE, 0);
+	struct uuid u;
+
+	if (argc > 1)
+		nla_put_u32(m, MESHBLK_A_TARGET_ID, strtoul(argv[1], NULL, 0));
+	if (argc > 2) {
+		u = parse_uuid(argv[2]);
+		put_uuid(m, MESHBLK_A_EXTENT_UUID, &u);
+	}
+	return finish(talk(m, print_answer, NULL));
 }
 
 /* scrub UUID [stop | repair [MEMBER]] */
@@ -357,7 +384,7 @@ static const struct {
 	int (*run)(int argc, char **argv);
 } verbs[] = {
 	{ "make", cmd_make }, { "set", cmd_set }, { "del", cmd_del }, { "get", cmd_get },
-	{ "scrub", cmd_scrub }, { "rejoin", cmd_rejoin }, { "evict", cmd_evict },
+	{ "probe", cmd_probe }, { "scrub", cmd_scrub }, { "rejoin", cmd_rejoin }, { "evict", cmd_evict },
 	{ "wait", cmd_wait }, { "abandoned", cmd_abandoned },
 	{ "identity", cmd_identity }, { "bad-keys", cmd_bad_keys }, { "target-set", cmd_target_set },
 	{ "target-del", cmd_target_del }, { "target-get", cmd_target_get },

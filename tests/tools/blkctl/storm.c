@@ -56,6 +56,21 @@ static void put_noise(struct nl_msg *m, int depth)
 	}
 }
 
+/* An access number and what comes with it, now and then such as a volume may have. */
+static void put_access(struct nl_msg *m)
+{
+	uint32_t places[3] = { rnd() % 3, rnd() % 8 ? rnd() % 3 : odd_value(), 0 };
+
+	if (rnd() % 4)
+		nla_put_flag(m, MESHBLK_A_NUMBERED);
+	if (rnd() % 4)
+		nla_put_u64(m, MESHBLK_A_ATTACH, rnd() % 2 ? (1ULL + rnd() % 4) << 16 : odd_value());
+	if (!(rnd() % 4))
+		nla_put_u64(m, MESHBLK_A_SERVED, rnd() % 2 ? (1ULL + rnd() % 4) << 16 : odd_value());
+	if (!(rnd() % 4))
+		nla_put(m, MESHBLK_A_BARS, rnd() % (sizeof(places) + 1), places);
+}
+
 /* A layout that is right but for a few values. */
 static void put_almost(struct nl_msg *m)
 {
@@ -71,6 +86,8 @@ static void put_almost(struct nl_msg *m)
 	nla_put_u32(m, MESHBLK_A_LBA, rnd() % 8 ? 512 : odd_value());
 	if (!(rnd() % 8))
 		nla_put_u32(m, MESHBLK_A_IO_TIMEOUT_MS, odd_value());
+	if (!(rnd() % 8))
+		put_access(m);
 	for (i = 0; i < nm; i++) {
 		x[i] = (struct member) { .kind = rnd() % 16 ? MESHBLK_KIND_MEM : (int)(rnd() % 5),
 			.size = rnd() % 8 ? 1ULL << 30 : odd_value(), .target = rnd() % 3,

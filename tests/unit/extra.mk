@@ -114,8 +114,27 @@ $(foreach t,$(RIGHTS_TEST),$(eval UNIT_EXTRA_$(t) := $(RIGHTS_OBJ)) \
 $(RIGHTS_TEST:%=$(BUILD)/unit/test_%): $(RIGHTS_OBJ)
 $(RIGHTS_TEST:%=$(BUILD)/unit/test_%.o): $(wildcard userspace/store/*.h userspace/plan/*.h)
 
+# The cluster store's etcd engine; userspace/store/etcd.mk makes its messages.
+ETCD_OBJ  := $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(ETCD_SRC) \
+	$(addprefix userspace/store/,key.c page.c settle.c store.c)) $(BUILD)/unit/obj/etcd.pb-c.o
+ETCD_TEST := etcd etcd_faults etcd_cluster etcd_grpc
+
+$(foreach t,$(ETCD_TEST),$(eval UNIT_EXTRA_$(t) := $(ETCD_OBJ)) \
+	$(eval UNIT_LIBS_$(t) := -lcurl -lprotobuf-c -lgnutls -lpthread) \
+	$(eval UNIT_CFLAGS_$(t) := -D_GNU_SOURCE -I$(GEN)))
+
+$(BUILD)/unit/obj/etcd.pb-c.o: $(ETCD_GEN)
+	@mkdir -p $(@D)
+	$(CC) $(UNIT_CFLAGS) $(SANITIZE) -I$(GEN) -c -o $@ $(ETCD_GEN)
+
+$(ETCD_OBJ): UNIT_CFLAGS += -D_GNU_SOURCE -I$(GEN)
+$(ETCD_OBJ): $(wildcard userspace/store/*.h) $(ETCD_GEN)
+$(ETCD_TEST:%=$(BUILD)/unit/test_%): $(ETCD_OBJ)
+$(ETCD_TEST:%=$(BUILD)/unit/test_%.o): $(wildcard userspace/store/*.h tests/unit/store_suite*.h) \
+	tests/unit/etcd_rig.h tests/unit/etcd_proxy.h $(ETCD_GEN)
+
 # The link to the cluster store, over SQLite's engine.
-LINKED_OBJ  := $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(wildcard userspace/store/*.c))
+LINKED_OBJ  := $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(filter-out $(ETCD_SRC),$(wildcard userspace/store/*.c)))
 LINKED_TEST := store_link store_link_faults store_link_suite store_wire
 
 $(foreach t,$(LINKED_TEST),$(eval UNIT_EXTRA_$(t) := $(LINKED_OBJ)) \

@@ -37,8 +37,8 @@ static struct member M[MEMBERS];
 static unsigned int members;
 static char folder[64];
 /* More for the command line of each member. */
-static const char *member_args[8];
-static const char *scheme = "http";
+static const char *member_args[16];
+static bool tls;		/* pki_all() has been called */
 
 __attribute__((format(printf, 1, 2), noreturn))
 static void give_up(const char *fmt, ...)
@@ -122,7 +122,7 @@ static void exec_member(unsigned int i)
 	snprintf(name, sizeof(name), "m%u", i);
 	snprintf(data, sizeof(data), "%s/m%u", folder, i);
 	snprintf(log, sizeof(log), "%s/m%u.log", folder, i);
-	snprintf(client, sizeof(client), "%s://127.0.0.1:%u", scheme, M[i].client);
+	snprintf(client, sizeof(client), "%s://127.0.0.1:%u", tls ? "https" : "http", M[i].client);
 	snprintf(peer, sizeof(peer), "http://127.0.0.1:%u", M[i].peer);
 	while (arg[n])
 		n++;
@@ -156,6 +156,16 @@ static inline void member_end(unsigned int i, int sig)
 	M[i].pid = 0;
 }
 
+/* The path of a file in the folder; until the fourth next call. */
+static inline const char *in_folder(const char *name)
+{
+	static char path[4][128];
+	static unsigned int n;
+
+	snprintf(path[++n % 4], sizeof(path[0]), "%s/%s", folder, name);
+	return path[n % 4];
+}
+
 struct answer {
 	char	text[1024];
 	size_t	len;
@@ -183,7 +193,12 @@ static inline const char *gateway(unsigned int i, const char *path, const char *
 	CURL *c = curl_easy_init();
 
 	memset(&a, 0, sizeof(a));
-	snprintf(url, sizeof(url), "http://127.0.0.1:%u%s", M[i].client, path);
+	snprintf(url, sizeof(url), "%s://127.0.0.1:%u%s", tls ? "https" : "http", M[i].client, path);
+	if (tls) {
+		curl_easy_setopt(c, CURLOPT_CAINFO, in_folder("ca.crt"));
+		curl_easy_setopt(c, CURLOPT_SSLCERT, in_folder("client.crt"));
+		curl_easy_setopt(c, CURLOPT_SSLKEY, in_folder("client.key"));
+	}
 	curl_easy_setopt(c, CURLOPT_URL, url);
 	curl_easy_setopt(c, CURLOPT_NOPROXY, "*");
 	curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
@@ -240,12 +255,16 @@ static inline bool leads(unsigned int i)
 	return leader && leader == number_in(status, "member_id");
 }
 
-static inline void members_begin(unsigned int nr)
+static inline void folder_begin(void)
 {
 	signal(SIGPIPE, SIG_IGN);
 	snprintf(folder, sizeof(folder), "%s/etcd-XXXXXX", access("/dev/shm", W_OK) ? "/tmp" : "/dev/shm");
 	if (!mkdtemp(folder))
 		give_up("%s: %s", folder, strerror(errno));
+}
+
+static inline void members_begin(unsigned int nr)
+{
 	members = nr;
 	ports();
 	for (unsigned int i = 0; i < nr; i++)

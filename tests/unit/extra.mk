@@ -131,7 +131,7 @@ $(ETCD_OBJ): UNIT_CFLAGS += -D_GNU_SOURCE -I$(GEN)
 $(ETCD_OBJ): $(wildcard userspace/store/*.h) $(ETCD_GEN)
 $(ETCD_TEST:%=$(BUILD)/unit/test_%): $(ETCD_OBJ)
 $(ETCD_TEST:%=$(BUILD)/unit/test_%.o): $(wildcard userspace/store/*.h tests/unit/store_suite*.h) \
-	tests/unit/etcd_rig.h tests/unit/etcd_proxy.h $(ETCD_GEN)
+	tests/unit/etcd_rig.h tests/unit/etcd_pki.h tests/unit/etcd_proxy.h $(ETCD_GEN)
 
 # The link to the cluster store, over SQLite's engine.
 LINKED_OBJ  := $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(filter-out $(ETCD_SRC),$(wildcard userspace/store/*.c)))

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The store's etcd engine: the conformance suite, over one real member. Each test has keys of its
+ * The store's etcd engine: the conformance suite, over one real member with TLS. Each test has keys of its
  * own: a root, as users of one etcd have.
  */
 #include "etcd_rig.h"
+#include "etcd_pki.h"
 /* etcd catches up with the past of a watch ten times a second. */
 #define NEVER	300
 #include "store_suite.h"
@@ -18,7 +19,10 @@ static char endpoint[64], root[32];
 
 static void open_engine(void)
 {
-	struct store_etcd_config c = { .endpoint = { endpoint }, .endpoints = 1, .plain = true, .root = root };
+	struct store_etcd_config c = {
+		.endpoint = { endpoint }, .endpoints = 1, .ca = in_folder("ca.crt"),
+		.cert = in_folder("client.crt"), .key = in_folder("client.key"), .root = root,
+	};
 
 	E = open_etcd(&c);
 }
@@ -103,12 +107,34 @@ static const struct suite_test tests[] = {
 	{ NULL, NULL }
 };
 
+/* With TLS, and for clients with a certificate of the CA alone. */
+static void secure_begin(void)
+{
+	static char ca[128], cert[128], key[128];
+	int n = 0;
+
+	folder_begin();
+	pki_all(folder);
+	tls = true;
+	snprintf(ca, sizeof(ca), "%s/ca.crt", folder);
+	snprintf(cert, sizeof(cert), "%s/member.crt", folder);
+	snprintf(key, sizeof(key), "%s/member.key", folder);
+	member_args[n++] = "--client-cert-auth";
+	member_args[n++] = "--trusted-ca-file";
+	member_args[n++] = ca;
+	member_args[n++] = "--cert-file";
+	member_args[n++] = cert;
+	member_args[n++] = "--key-file";
+	member_args[n++] = key;
+	members_begin(1);
+}
+
 int main(void)
 {
 	int ret;
 
-	members_begin(1);
-	snprintf(endpoint, sizeof(endpoint), "http://127.0.0.1:%u", M[0].client);
+	secure_begin();
+	snprintf(endpoint, sizeof(endpoint), "https://127.0.0.1:%u", M[0].client);
 	wait_healthy(0);
 	ret = suite_main("the store in etcd", tests);
 	members_end();

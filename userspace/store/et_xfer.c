@@ -185,9 +185,19 @@ static void set_security(CURL *c, const struct store_etcd *e)
 	curl_easy_setopt(c, CURLOPT_SSLKEY, e->key);
 }
 
-/* A name that is being resolved is left to its thread: the caller's time-out does not wait for it. */
-static void set_transport(struct et_xfer *x, const struct et_send *send)
+/*
+ * libcurl before 8.0 fails where it uses a connection without TLS again: it begins HTTP/2 on it a
+ * second time.
+ */
+static bool used_once(const struct store_etcd *e)
 {
+	return !e->tls && curl_version_info(CURLVERSION_NOW)->version_num < 0x080000;
+}
+
+/* A name that is being resolved is left to its thread: the caller's time-out does not wait for it. */
+static void set_transport(struct et_xfer *x, const struct store_etcd *e, const struct et_send *send)
+{
+	const long once = send->alone || used_once(e);
 	CURL *c = x->easy;
 
 	curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
@@ -195,8 +205,8 @@ static void set_transport(struct et_xfer *x, const struct et_send *send)
 	curl_easy_setopt(c, CURLOPT_CONNECTTIMEOUT_MS, (long)send->connect_ms);
 	curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, (long)send->ms);
 	curl_easy_setopt(c, CURLOPT_MAXAGE_CONN, (long)IDLE_S);
-	curl_easy_setopt(c, CURLOPT_FRESH_CONNECT, send->alone ? 1L : 0L);
-	curl_easy_setopt(c, CURLOPT_FORBID_REUSE, send->alone ? 1L : 0L);
+	curl_easy_setopt(c, CURLOPT_FRESH_CONNECT, once);
+	curl_easy_setopt(c, CURLOPT_FORBID_REUSE, once);
 	curl_easy_setopt(c, CURLOPT_TCP_KEEPALIVE, 1L);
 	curl_easy_setopt(c, CURLOPT_TCP_KEEPIDLE, 5L);
 	curl_easy_setopt(c, CURLOPT_TCP_KEEPINTVL, 2L);
@@ -238,7 +248,7 @@ int et_xfer_begin(struct et_xfer *x, struct store_etcd *e, CURLM *multi, const s
 	snprintf(url, sizeof(url), "%s/etcdserverpb.%s", e->endpoint[send->endpoint], send->method);
 	curl_easy_setopt(x->easy, CURLOPT_URL, url);
 	set_security(x->easy, e);
-	set_transport(x, send);
+	set_transport(x, e, send);
 	set_body(x);
 	if (curl_multi_add_handle(multi, x->easy) != CURLM_OK)
 		return -ENOMEM;

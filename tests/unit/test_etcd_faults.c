@@ -317,7 +317,9 @@ static void watch_compaction(void)
 	put("a", "2");
 	IS(event(), "1 put a=2");
 	put("c", "1");
+	put("c", "2");
 	IS(event(), "2 put c=1");
+	IS(event(), "2 put c=2");
 	proxy_mode(&P[0], CUT);
 	compact_now();
 	proxy_mode(&P[0], PASS);

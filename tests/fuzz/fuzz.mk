@@ -18,8 +18,9 @@ $(BUILD)/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(call pure_objs,fuzz/obj) $(PURE_HDR)
 	@mkdir -p $(@D)
 	$(FUZZ_CC) -fsanitize=fuzzer,address,undefined -o $@ $(filter %.c %.o,$^) -lxxhash -ljansson
 
-# Not a format: it is linked for its fuzzer alone.
+# No formats: they are linked for their fuzzers alone.
 $(BUILD)/fuzz/fuzz_store_wire: $(BUILD)/fuzz/obj/userspace/store/link_wire.o
+$(BUILD)/fuzz/fuzz_etcd_grpc: $(addprefix $(BUILD)/fuzz/obj/userspace/store/,et_grpc.o et_verdict.o)
 
 fuzz: $(FUZZ_BIN)
 

@@ -13,8 +13,9 @@
 enum proxy_mode {
 	PASS,
 	HOLD,		/* accept; forward nothing */
-	MUTE,		/* requests pass, answers are dropped; CUT comes next */
+	MUTE,		/* requests pass, answers are dropped; BREAK or CUT comes next */
 	CUT,		/* connections end, new ones too */
+	BREAK,		/* connections end, then PASS */
 };
 
 struct proxy {
@@ -108,7 +109,7 @@ static bool forward(struct proxy *p, int i, int mode)
 
 static void pair_turn(struct proxy *p, int i, int mode)
 {
-	bool ok = mode != CUT;
+	bool ok = mode != CUT && mode != BREAK;
 
 	if (ok && mode != HOLD && p->fd[i].revents)
 		ok = forward(p, i, mode);
@@ -127,11 +128,13 @@ static void *proxy_run(void *arg)
 		mode = __atomic_load_n(&p->mode, __ATOMIC_RELAXED);
 		held = mode == HOLD ? 1 : 1 + 2 * PAIRS;
 		poll(p->fd, held, 5);
-		if (p->fd[0].revents & POLLIN)
+		if (mode != BREAK && p->fd[0].revents & POLLIN)
 			pair_begin(p, mode);
 		for (int i = 1; i < 2 * PAIRS; i += 2)
 			if (p->fd[i].fd >= 0)
 				pair_turn(p, i, mode);
+		if (mode == BREAK)
+			__atomic_store_n(&p->mode, PASS, __ATOMIC_RELAXED);
 	}
 	for (int i = 1; i < 2 * PAIRS; i += 2)
 		if (p->fd[i].fd >= 0)

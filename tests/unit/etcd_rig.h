@@ -240,9 +240,10 @@ static inline bool healthy(unsigned int i)
 	}								\
 } while (0)
 
+/* Each try is a handshake of TLS on both sides: not too often. */
 static inline void wait_healthy(unsigned int i)
 {
-	UNTIL(healthy(i), "member %u of etcd does not become healthy", i);
+	UNTIL((usleep(70000), healthy(i)), "member %u of etcd does not become healthy", i);
 }
 
 static inline bool leads(unsigned int i)

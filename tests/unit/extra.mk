@@ -117,7 +117,7 @@ $(RIGHTS_TEST:%=$(BUILD)/unit/test_%.o): $(wildcard userspace/store/*.h userspac
 # The cluster store's etcd engine; userspace/store/etcd.mk makes its messages.
 ETCD_OBJ  := $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(ETCD_SRC) \
 	$(addprefix userspace/store/,key.c page.c settle.c store.c)) $(BUILD)/unit/obj/etcd.pb-c.o
-ETCD_TEST := etcd etcd_faults etcd_cluster etcd_grpc
+ETCD_TEST := etcd etcd_cluster etcd_fake etcd_faults etcd_grpc etcd_tls
 
 $(foreach t,$(ETCD_TEST),$(eval UNIT_EXTRA_$(t) := $(ETCD_OBJ)) \
 	$(eval UNIT_LIBS_$(t) := -lcurl -lprotobuf-c -lgnutls -lpthread) \
@@ -131,7 +131,7 @@ $(ETCD_OBJ): UNIT_CFLAGS += -D_GNU_SOURCE -I$(GEN)
 $(ETCD_OBJ): $(wildcard userspace/store/*.h) $(ETCD_GEN)
 $(ETCD_TEST:%=$(BUILD)/unit/test_%): $(ETCD_OBJ)
 $(ETCD_TEST:%=$(BUILD)/unit/test_%.o): $(wildcard userspace/store/*.h tests/unit/store_suite*.h) \
-	tests/unit/etcd_rig.h tests/unit/etcd_pki.h tests/unit/etcd_proxy.h $(ETCD_GEN)
+	tests/unit/etcd_rig.h tests/unit/etcd_fake.h tests/unit/etcd_pki.h tests/unit/etcd_proxy.h $(ETCD_GEN)
 
 # The link to the cluster store, over SQLite's engine.
 LINKED_OBJ  := $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(filter-out $(ETCD_SRC),$(wildcard userspace/store/*.c)))

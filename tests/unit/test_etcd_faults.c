@@ -4,7 +4,6 @@
  * that break in the middle, lost answers, compactions meanwhile, a store put back, a full quota.
  */
 #include "etcd_proxy.h"
-#include "etcd_pki.h"
 #include "store_suite.h"
 #include "userspace/store/et.h"
 
@@ -138,8 +137,7 @@ static void answer_lost_by(struct store *s, u64 was)
 	proxy_mode(&P[0], MUTE);
 	pthread_create(&t, NULL, put_lost, &l);
 	UNTIL(revision_now() > was, "the transaction does not come to the member");
-	proxy_mode(&P[0], CUT);
-	proxy_mode(&P[0], PASS);
+	proxy_mode(&P[0], BREAK);
 	pthread_join(t, NULL);
 	CU_ASSERT_EQUAL(l.ret, -EIO);
 	CU_ASSERT_EQUAL(revision_now(), was + 1);
@@ -178,8 +176,7 @@ static void settled(void)
 	proxy_mode(&P[0], MUTE);
 	pthread_create(&t, NULL, settle_lost, &l);
 	UNTIL(revision_now() > was, "the transaction does not come to the member");
-	proxy_mode(&P[0], CUT);
-	proxy_mode(&P[0], PASS);
+	proxy_mode(&P[0], BREAK);
 	pthread_join(t, NULL);
 	CU_ASSERT_EQUAL(l.ret, 1);
 	CU_ASSERT_EQUAL(l.revision, was + 1);
@@ -264,8 +261,7 @@ static void watch_fragments(void)
 	__atomic_store_n(&P[0].limit, 2800000, __ATOMIC_RELAXED);
 	watch("big/", from);
 	UNTIL(was_cut(), "no connection was cut");
-	proxy_mode(&P[0], CUT);
-	proxy_mode(&P[0], PASS);
+	proxy_mode(&P[0], BREAK);
 	for (int i = 0; i < 6; i++) {
 		CU_ASSERT_EQUAL_FATAL(store_next(S, PATIENCE_MS, &e), 1);
 		snprintf(key, sizeof(key), "big/%d", i);

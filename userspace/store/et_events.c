@@ -101,6 +101,11 @@ static int response(struct et_handle *h, const Etcd__WatchResponse *r)
 		return 0;
 	if (r->canceled)
 		return canceled(h, w, r);
+	if (r->watch_id <= (s64)ET_FIRST_ID) {
+		snprintf(h->stream.why, sizeof(h->stream.why), "etcd gives watches numbers of its own: its"
+			 " version must be 3.4 or later");
+		return -EPROTO;
+	}
 	if (!w)
 		return 0;	/* it was ended here meanwhile */
 	if (r->created) {

@@ -104,6 +104,7 @@ struct store *store_etcd_handle(struct store_etcd *e)
 	h->e = e;
 	h->events_end = &h->events;
 	h->outage_ms = OUTAGE_MS;
+	h->last_id = ET_FIRST_ID;
 	h->fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	h->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (h->fd < 0 || h->wake_fd < 0) {

@@ -6,9 +6,9 @@
 #include "userspace/store/et_verdict.h"
 
 /*
- * Statuses that say more than "unknown". The words are etcd's, the same since 3.4: its codes alone
- * do not tell a full disk from too many requests, nor a request that no leader has seen from one
- * that a lost leader may have carried out.
+ * Statuses that say more than "unknown". The words are etcd's, the same since 3.4: one code
+ * stands for a full disk and for too many requests, and one for a request that no leader has seen
+ * and for one that a lost leader may have carried out.
  */
 static const struct rule {
 	int	status;

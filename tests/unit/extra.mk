@@ -133,7 +133,7 @@ $(ETCD_TEST:%=$(BUILD)/unit/test_%): $(ETCD_OBJ)
 $(ETCD_TEST:%=$(BUILD)/unit/test_%.o): $(wildcard userspace/store/*.h tests/unit/store_suite*.h) \
 	tests/unit/etcd_rig.h tests/unit/etcd_fake.h tests/unit/etcd_pki.h tests/unit/etcd_proxy.h $(ETCD_GEN)
 
-# The link to the cluster store, over SQLite's engine.
+# The link to the cluster store, over SQLite's engine; test_etcd_link: over etcd's.
 LINKED_OBJ  := $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(filter-out $(ETCD_SRC),$(wildcard userspace/store/*.c)))
 LINKED_TEST := store_link store_link_faults store_link_suite store_wire
 
@@ -145,3 +145,10 @@ $(LINKED_OBJ): $(wildcard userspace/store/*.h userspace/plan/*.h)
 $(LINKED_TEST:%=$(BUILD)/unit/test_%): $(LINKED_OBJ)
 $(LINKED_TEST:%=$(BUILD)/unit/test_%.o): $(wildcard userspace/store/*.h tests/unit/store_suite*.h) \
 	tests/unit/store_link_rig.h
+
+UNIT_EXTRA_etcd_link  := $(sort $(LINKED_OBJ) $(ETCD_OBJ))
+UNIT_LIBS_etcd_link   := -lgnutls -lsqlite3 -lcurl -lprotobuf-c -lpthread
+UNIT_CFLAGS_etcd_link := -D_GNU_SOURCE -I$(GEN)
+$(BUILD)/unit/test_etcd_link: $(LINKED_OBJ) $(ETCD_OBJ)
+$(BUILD)/unit/test_etcd_link.o: $(wildcard userspace/store/*.h userspace/plan/*.h tests/unit/store_suite*.h) \
+	tests/unit/store_link_rig.h tests/unit/etcd_rig.h $(ETCD_GEN)

@@ -508,6 +508,54 @@ static void interrupted(void)
 	end();
 }
 
+static void alarm_off(void)
+{
+	char body[128], text[1024];
+
+	compact_now();
+	if (!gateway(0, "/v3/maintenance/defragment", "{}")[0])
+		give_up("etcd does not defragment");
+	snprintf(text, sizeof(text), "%s", gateway(0, "/v3/maintenance/status", "{}"));
+	snprintf(body, sizeof(body), "{\"action\":\"DEACTIVATE\",\"memberID\":\"%llu\",\"alarm\":\"NOSPACE\"}",
+		 (unsigned long long)number_in(text, "member_id"));
+	if (!gateway(0, "/v3/maintenance/alarm", body)[0])
+		give_up("etcd keeps its alarm");
+}
+
+/* A quota that is used up: what could make the store larger is refused until an operator acts. */
+static void quota(void)
+{
+	static char big[1 << 20];
+	u64 lease = 0, r = 0, was;
+	int ret = 1;
+
+	member_args[0] = "--quota-backend-bytes";
+	member_args[1] = "6000000";
+	member_end(0, SIGTERM);
+	member_start(0);
+	wait_healthy(0);
+	begin_with(NULL);
+	alarm_off();
+	was = put("a", "1");
+	for (int i = 0; i < 20 && ret == 1; i++) {
+		ret = store_txn(S, TXN(ALWAYS, OPS(((struct store_op) { "big", big, sizeof(big), 0 }))), &r);
+		was = ret == 1 ? r : was;
+	}
+	CU_ASSERT_EQUAL(ret, -ENOSPC);
+	CU_ASSERT_PTR_NOT_NULL(strstr(store_why(S), "disarm the alarm"));
+	CU_ASSERT_EQUAL(store_txn(S, TXN(ALWAYS, OPS(op_put("a", "2"), op_del("big"))), &r), -ENOSPC);
+	CU_ASSERT_EQUAL(store_lease_grant(S, 100, &lease), -ENOSPC);
+	CU_ASSERT_EQUAL(revision_of(S), was);
+	IS(get("a"), "1");
+	/* what makes it smaller is not */
+	CU_ASSERT_EQUAL(store_txn(S, TXN(ALWAYS, OPS(op_del("big"))), &r), 1);
+	alarm_off();
+	CU_ASSERT_EQUAL(put("a", "3"), was + 2);
+	CU_ASSERT_EQUAL(store_lease_grant(S, 100, &lease), 0);
+	end();
+	member_args[0] = NULL;
+}
+
 static const struct suite_test tests[] = {
 	{ "calls: a silent member", silent_member },
 	{ "calls: an answer is lost", answer_lost },
@@ -524,6 +572,7 @@ static const struct suite_test tests[] = {
 	{ "watch: a store put back, behind", watch_behind },
 	{ "watch: a store put back, ahead", watch_older_term },
 	{ "root: keys of others", root_apart },
+	{ "a quota that is used up", quota },
 	{ NULL, NULL }
 };
 

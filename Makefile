@@ -49,6 +49,7 @@ help:
 	@sed -n 's/^#   make/make/p' $(TOP)/Makefile
 
 include protect/codec/codec.mk
+include userspace/store/etcd.mk
 include tests/unit/unit.mk
 include tests/fuzz/fuzz.mk
 -include userspace/build.mk

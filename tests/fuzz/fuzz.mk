@@ -25,6 +25,7 @@ $(BUILD)/fuzz/fuzz_objects: $(addprefix $(BUILD)/fuzz/obj/userspace/store/,right
 	$(wildcard tests/unit/*_rig.h)
 # It makes its values as unit tests do, with a stand-in for CUnit.
 FUZZ_CFLAGS_objects := -Itests/unit/portable
+$(BUILD)/fuzz/fuzz_etcd_grpc: $(addprefix $(BUILD)/fuzz/obj/userspace/store/,et_grpc.o et_verdict.o)
 
 fuzz: $(FUZZ_BIN)
 

@@ -122,8 +122,28 @@ $(BUILD)/unit/test_login: $(RIGHTS_OBJ)
 $(BUILD)/unit/test_login.o: rdda/common/auth.c $(wildcard rdda/common/*.h userspace/store/*.h \
 	userspace/plan/*.h tests/unit/verbs/*/*.h)
 
-# The link to the cluster store, over SQLite's engine.
-LINKED_OBJ  := $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(wildcard userspace/store/*.c))
+
+# The cluster store's etcd engine; userspace/store/etcd.mk makes its messages.
+ETCD_OBJ  := $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(ETCD_SRC) \
+	$(addprefix userspace/store/,key.c page.c settle.c store.c)) $(BUILD)/unit/obj/etcd.pb-c.o
+ETCD_TEST := etcd etcd_cluster etcd_fake etcd_faults etcd_grpc etcd_tls
+
+$(foreach t,$(ETCD_TEST),$(eval UNIT_EXTRA_$(t) := $(ETCD_OBJ)) \
+	$(eval UNIT_LIBS_$(t) := -lcurl -lprotobuf-c -lgnutls -lpthread) \
+	$(eval UNIT_CFLAGS_$(t) := -D_GNU_SOURCE -I$(GEN)))
+
+$(BUILD)/unit/obj/etcd.pb-c.o: $(ETCD_GEN)
+	@mkdir -p $(@D)
+	$(CC) $(UNIT_CFLAGS) $(SANITIZE) -I$(GEN) -c -o $@ $(ETCD_GEN)
+
+$(ETCD_OBJ): UNIT_CFLAGS += -D_GNU_SOURCE -I$(GEN)
+$(ETCD_OBJ): $(wildcard userspace/store/*.h) $(ETCD_GEN)
+$(ETCD_TEST:%=$(BUILD)/unit/test_%): $(ETCD_OBJ)
+$(ETCD_TEST:%=$(BUILD)/unit/test_%.o): $(wildcard userspace/store/*.h tests/unit/store_suite*.h) \
+	tests/unit/etcd_rig.h tests/unit/etcd_fake.h tests/unit/etcd_pki.h tests/unit/etcd_proxy.h $(ETCD_GEN)
+
+# The link to the cluster store, over SQLite's engine; test_etcd_link: over etcd's.
+LINKED_OBJ  := $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(filter-out $(ETCD_SRC),$(wildcard userspace/store/*.c)))
 LINKED_TEST := store_link store_link_faults store_link_suite store_wire
 
 $(foreach t,$(LINKED_TEST),$(eval UNIT_EXTRA_$(t) := $(LINKED_OBJ)) \
@@ -147,3 +167,10 @@ $(AGENT_OBJ): UNIT_CFLAGS += -D_GNU_SOURCE
 $(AGENT_OBJ): $(wildcard userspace/agent/*.h userspace/plan/*.h userspace/store/*.h)
 $(AGENT_TEST:%=$(BUILD)/unit/test_%): $(AGENT_OBJ) $(CLUSTER_OBJ) $(AGENT_PLAN)
 $(AGENT_TEST:%=$(BUILD)/unit/test_%.o): $(wildcard userspace/agent/*.h userspace/plan/*.h userspace/store/*.h)
+
+UNIT_EXTRA_etcd_link  := $(sort $(LINKED_OBJ) $(ETCD_OBJ))
+UNIT_LIBS_etcd_link   := -lgnutls -lsqlite3 -lcurl -lprotobuf-c -lpthread
+UNIT_CFLAGS_etcd_link := -D_GNU_SOURCE -I$(GEN)
+$(BUILD)/unit/test_etcd_link: $(LINKED_OBJ) $(ETCD_OBJ)
+$(BUILD)/unit/test_etcd_link.o: $(wildcard userspace/store/*.h userspace/plan/*.h tests/unit/store_suite*.h) \
+	tests/unit/store_link_rig.h tests/unit/etcd_rig.h $(ETCD_GEN)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Store hosts and hosts in one process: SQLite's engine, the link's server, and clients of it over
- * loopback. Between server and engine faults can be set: calls that hang or fail.
+ * Store hosts and hosts in one process: an engine, the link's server, and clients of it over
+ * loopback. Between server and engine faults can be set: calls that hang or fail. The engine is
+ * SQLite's, unless RIG_ENGINE is defined: then the test has engine_open(), engine_close() and
+ * engine_handle() of its own.
  */
 #ifndef TESTS_UNIT_STORE_LINK_RIG_H
 #define TESTS_UNIT_STORE_LINK_RIG_H
@@ -23,7 +25,9 @@
 #include "userspace/store/join.h"
 #include "userspace/store/link.h"
 #include "userspace/store/link_server.h"
+#ifndef RIG_ENGINE
 #include "userspace/store/sqlite.h"
+#endif
 
 #define SLOW_MS	20000	/* of calls that succeed: a loaded machine is slow */
 #define SOON_MS	30000	/* of states that come: likewise */
@@ -42,6 +46,32 @@ static struct link_secrets secrets;
 static pthread_mutex_t rig_lock = PTHREAD_MUTEX_INITIALIZER;	/* of secrets and removed_host */
 static struct muuid removed_host;
 static char last_log[512];
+
+#ifdef RIG_ENGINE
+static void engine_open(void);
+static void engine_close(void);
+static struct store *engine_handle(void);
+#else
+static inline void engine_open(void)
+{
+	char why[256];
+
+	if (store_sqlite_open(N.file, &N.q, why, sizeof(why))) {
+		fprintf(stderr, "%s: %s\n", N.file, why);
+		abort();
+	}
+}
+
+static inline void engine_close(void)
+{
+	store_sqlite_close(N.q);
+}
+
+static inline struct store *engine_handle(void)
+{
+	return store_sqlite_handle(N.q);
+}
+#endif
 
 /* Faults, set by any thread. */
 static int gate_closed;		/* calls of the engine wait */
@@ -120,7 +150,7 @@ static inline int faulty_txn(struct store *s, const struct store_txn *t, u64 *re
 static inline struct store *node_handle(void *priv)
 {
 	struct link_server **place = priv;
-	struct store *s = store_sqlite_handle(N.q);
+	struct store *s = engine_handle();
 
 	if (s)
 		s->ops = &faulty_ops[place - N.s];
@@ -129,7 +159,7 @@ static inline struct store *node_handle(void *priv)
 
 static inline void faults_begin(void)
 {
-	struct store *s = store_sqlite_handle(N.q);
+	struct store *s = engine_handle();
 
 	engine_ops = s->ops;
 	store_close(s);
@@ -144,7 +174,7 @@ static inline void faults_begin(void)
 /* The engine without the link. */
 static inline struct store *direct(void)
 {
-	return store_sqlite_handle(N.q);
+	return engine_handle();
 }
 
 static inline int server_try(int i)
@@ -183,16 +213,6 @@ static inline void server_stop(int i)
 	N.s[i] = NULL;
 }
 
-static inline void engine_open(void)
-{
-	char why[256];
-
-	if (store_sqlite_open(N.file, &N.q, why, sizeof(why))) {
-		fprintf(stderr, "%s: %s\n", N.file, why);
-		abort();
-	}
-}
-
 /* Memory rather than a disk, which other tests keep busy. */
 static inline void node_begin(void)
 {
@@ -209,7 +229,7 @@ static inline void node_end(void)
 
 	server_stop(0);
 	server_stop(1);
-	store_sqlite_close(N.q);
+	engine_close();
 	snprintf(command, sizeof(command), "rm -rf '%s'", N.folder);
 	if (system(command))
 		abort();

@@ -217,7 +217,9 @@ static inline const char *event_of(struct store *s, unsigned int ms, u64 *revisi
 }
 
 #define SOON	2000	/* milliseconds in which an event comes */
+#ifndef NEVER			/* an engine may need longer */
 #define NEVER	60	/* ... in which one would have come */
+#endif
 
 static inline const char *event(void)
 {

@@ -31,6 +31,7 @@ static const struct field label_head[] = {
 	F(label_disk_head, owner, "UUID of the host"),
 	F(label_disk_head, size, "size of the drive"), F(label_disk_head, lba, "block size"),
 	F(label_disk_head, flags, "flags"), F(label_disk_head, extents, "number of records"),
+	F(label_disk_head, generation, "generation of the cluster store"),
 	F(label_disk_head, reserved, "zero"),
 };
 

@@ -88,6 +88,7 @@ int label_encode(const struct label *l, void *buf, size_t len)
 	h->size = cpu_to_le64(l->size);
 	h->lba = cpu_to_le32(l->lba);
 	h->flags = cpu_to_le32(l->flags);
+	h->generation = cpu_to_le32(l->generation);
 	h->extents = cpu_to_le32(l->extents);
 	for (i = 0; i < l->extents; i++)
 		encode_extent(&l->extent[i], &d[i]);
@@ -124,6 +125,7 @@ int label_decode(const void *buf, size_t len, struct label *l)
 	l->size = le64_to_cpu(h.size);
 	l->lba = le32_to_cpu(h.lba);
 	l->flags = le32_to_cpu(h.flags);
+	l->generation = le32_to_cpu(h.generation);
 	for (i = 0; i < l->extents; i++) {
 		memcpy(&d, (const u8 *)buf + sizeof(h) + i * sizeof(d), sizeof(d));
 		decode_extent(&d, &l->extent[i]);

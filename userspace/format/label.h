@@ -48,7 +48,8 @@ struct label_disk_head {
 	__le32	lba;
 	__le32	flags;		/* LABEL_F_* */
 	__le32	extents;
-	__le32	reserved[103];
+	__le32	generation;	/* of the cluster store that its writer followed */
+	__le32	reserved[102];
 };
 
 struct label_disk_extent {
@@ -117,6 +118,7 @@ struct label {
 	u64	size;
 	u32	lba;
 	u32	flags;
+	u32	generation;	/* of the cluster store; a store with a lower one was put back */
 	u32	extents;
 	struct label_extent extent[LABEL_EXTENTS_MAX];	/* ascending @start */
 };

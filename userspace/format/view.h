@@ -33,8 +33,7 @@ void view_firsts(const struct layout *l, u32 *first);
  * view_slot() - an extent of a label
  * @head: of the layout record in the extent; NULL: there is none, or it is of another volume
  *
- * The label has all but the record's version and commit. The generation of the store, for
- * plan_label_above(), is not in the header of a label yet.
+ * The label has all but the record's version and commit.
  */
 void view_slot(const struct label_extent *e, const struct layout_head *head, struct plan_slot *s);
 

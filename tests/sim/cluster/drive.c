@@ -271,7 +271,7 @@ void drive_steps(const struct state *s)
 	for (int d = 0; d < opt.drives; d++) {
 		for (int a = 0; a < (opt.moves ? 2 : 1); a++) {
 			agent_steps(s, d, a);
-			if (!s->v.on && s->views < opt.views)
+			if (!s->v.on && s->views < opt.views && (!opt.behind || (opt.behind >> d & 1)))
 				freeze(s, d, a);
 		}
 		move_steps(s, d);

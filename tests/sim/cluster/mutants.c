@@ -66,6 +66,7 @@ const struct layer larger[] = {
 #define LIVES	"a plain attach fences a holder that lives"
 #define FIT	"the layout names an extent that is not ready"
 #define LACKS	"the store calls an extent ready that its label does not have"
+#define STAYS	"a record that stays another one"
 #define UNNAMEABLE	"a kernel serves, access names a host that is dead"
 
 #define PLAN(m)	.plan = PLAN_MUT_##m
@@ -121,19 +122,21 @@ const struct mutant mutants[] = {
 	{ PLAN(TAKE_BEHIND), .name = "a moved drive by an older view [3a]", MOVES,
 	  "a volume that is being deleted for ever" },
 	/* put back, recover */
-	{ PLAN(BACK_UNSEEN), .name = "a store put back is followed [5a, 5b]", BACKS, LACKS },
+	{ PLAN(BACK_UNSEEN), .name = "a store put back is followed [5a, 5b]", BACKS, STAYS },
 	{ PLAN(BACK_LABEL), .name = "... and no label says so", BACK,
 	  "an extent is removed by a store that its label proves" },
 	{ PLAN(EXTENT_VERSION), .name = "label before record [5d]", BACK, "recover refuses" },
 	{ PLAN(EXTENT_BEHIND), .name = "removed by an older view [5e]",
-	  "drives=3 changes=1 allocs=1 backs=1 recovers=1 views=1 unmarked=1", LACKS },
-	{ RULE(RECOVER_LABELS), .name = "recover reads labels before it marks them [5e]", WINDOW, LACKS },
+	  "drives=3 changes=1 allocs=1 backs=1 recovers=1 views=1 behind=4 unmarked=1", LACKS },
+	{ RULE(RECOVER_LABELS), .name = "recover reads labels before it marks them [5e]",
+	  WINDOW " behind=4", LACKS },
+	{ RULE(RECOVER_LABELS), .name = "... and an agent behind writes a lost record", WINDOW, STAYS },
 	{ PLAN(SET_EARLY), .name = "a version that recover cannot find [5f]", BACK,
 	  "attached after repair, a part of the volume is gone" },
 	{ PLAN(OPEN_BEHIND), .name = "... that an attach begins with [5f]", BACK,
 	  "attached after repair, a part of the volume is gone" },
 	{ PLAN(RECORD_VERSION), .name = "a record of another layout of that version",
-	  "drives=3 changes=2 allocs=1 backs=1 recovers=1", "a record that stays another one" },
+	  "drives=3 changes=2 allocs=1 backs=1 recovers=1", STAYS },
 	{ PLAN(EXTENT_UNKNOWN), .name = "an unknown extent is left alone [5g]", BACKS,
 	  "space that nothing will ever free" },
 	{ PLAN(RECOVER_GENERATION), .name = "a generation that hosts have seen",
@@ -141,8 +144,7 @@ const struct mutant mutants[] = {
 	{ PLAN(RECOVER_KEYS), .name = "extents of unseen drives stay [5g]", BACKS, LACKS },
 	{ PLAN(EXTENT_OVER), .name = "written over an unknown extent", BACKS,
 	  "an extent of the decided layout is written over" },
-	{ PLAN(RECOVER_PART), .name = "recovered without all members", BACK,
-	  "everything is repaired, and a member refuses" },
+	{ PLAN(RECOVER_PART), .name = "recovered without all members", BACK, STAYS },
 	{ PLAN(RECOVER_VERSION), .name = "... by a record that a label exceeds", BACKS, NULL },
 	{ PLAN(RECOVER_NUMBER), .name = "the number is not raised [5h]", RETAKE,
 	  "everything is repaired, and a member refuses" },

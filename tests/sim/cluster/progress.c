@@ -119,12 +119,6 @@ static bool settled(struct state *t)
 
 static const char *space(const struct state *t)
 {
-	for (int p = 0; p < PLACES; p++) {
-		u8 x = t->s.lay.pl[p];
-
-		if (x && label_has(t, x) && memcmp(&t->d[drive_of(x)].rec, &t->s.lay, sizeof(t->s.lay)))
-			return "a record that stays another one than the store's layout";
-	}
 	for (int d = 0; d < opt.drives; d++) {
 		const struct key *k = t->d[d].x ? key_get(&t->s, t->d[d].x) : NULL;
 
@@ -138,6 +132,17 @@ static const char *space(const struct state *t)
 			if (t->d[d].x != t->s.key[d][i].x)
 				return "the store calls an extent ready that its label does not have";
 		}
+	}
+	return NULL;
+}
+
+static const char *records(const struct state *t)
+{
+	for (int p = 0; p < PLACES; p++) {
+		u8 x = t->s.lay.pl[p];
+
+		if (x && label_has(t, x) && memcmp(&t->d[drive_of(x)].rec, &t->s.lay, sizeof(t->s.lay)))
+			return "a record that stays another one than the store's layout";
 	}
 	return NULL;
 }
@@ -202,6 +207,8 @@ const char *progress(const struct state *s)
 		what = "a volume that is being deleted for ever";
 	if (!what && t.s.vst == PLAN_VOLUME_READY && !s->deletes)
 		what = attaches(&t);
+	if (!what && t.s.vst == PLAN_VOLUME_READY)
+		what = records(&t);
 	if (!what && !t.s.vst && !s->deletes)
 		what = "the volume is gone";
 	return what;

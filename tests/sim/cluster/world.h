@@ -156,7 +156,7 @@ struct state {
 	O(drives) O(writes) O(crashes) O(attaches) O(restarts) O(flights) O(readers) O(late_opens) \
 	O(lates) O(views) O(changes) O(allocs) O(others) O(deletes) O(moves) O(backs) O(recovers) \
 	O(record) O(agains) O(retakes) O(plain) O(cuts) O(raises) O(window) O(unseen) O(progress) \
-	O(unmarked) O(kilo)
+	O(unmarked) O(behind) O(kilo)
 
 struct options {
 #define OPTION(o) int o;

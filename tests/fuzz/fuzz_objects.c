@@ -72,16 +72,24 @@ static void try_file(int kind, const char *data, size_t size)
 	free(text);
 }
 
-/* Keys that a host puts, by kind, and a value with which it may. */
+/*
+ * Keys that a host puts, by kind; a value with which it may, and another one, with which perhaps it
+ * may not. Of files without the checksum and the brace.
+ */
 static struct seed {
 	const char *key;
-	char	*value;		/* of files without the checksum and the brace */
+	char	*value, *other;
 } seeds[OBJ_KINDS];
 
 static void seed(int kind, const char *key, const char *value)
 {
 	seeds[kind].key = key;
 	seeds[kind].value = strdup(value);
+}
+
+static void seed_other(int kind, const char *value)
+{
+	seeds[kind].other = strdup(value);
 }
 
 static void seed_file(int kind)
@@ -125,6 +133,11 @@ static void begin(void)
 	seed_own(KEY_EVENT, "event/" SELF "/0000000000000007", "host", "serial", "7");
 	seed_own(KEY_STATUS, "status/" SELF "/" VOL, "host", "about", Q(VOL));
 	seed_own(KEY_TOKEN, "token/" SELF, "token", NULL, NULL);
+	seed_other(KEY_DRIVE, edit(rig_now("drive/" D1), "extents.3", "{\"uuid\":" Q(E4) ",\"volume\":" Q(VOL)
+		   ",\"place\":1,\"state\":\"ready\",\"start\":1048576,\"length\":1048576}"));
+	seed_other(KEY_ROSTER, a_roster(OURS, NUMBER, NUMBER + (1 << 16)));
+	seed_other(KEY_ACCESS, an_access(VOL, NULL, NUMBER));
+	seed_other(KEY_TASK, a_task(T1, "volume rename", VOL, SELF, OBJ_TASK_WAITING));
 	seed_file(OBJ_SEEN);
 	seed_file(OBJ_ATTACHED);
 	while (rig_nr_texts)
@@ -196,20 +209,37 @@ static void try_rights(int kind, u8 role, const char *text, size_t size)
 		judge_again(&k, role, text, size);
 }
 
+/* Where a value begins, behind one of the colons: each is as likely as another one. */
+static size_t nth_value(const char *text, size_t nth)
+{
+	size_t colons = 0;
+	const char *p;
+
+	for (p = strchr(text, ':'); p; p = strchr(p + 1, ':'))
+		colons++;
+	nth = colons ? nth % colons + 1 : 0;
+	for (p = text; nth && *p; p++)
+		nth -= *p == ':';
+	return p - text;
+}
+
 /* Each four bytes are a change: a place, what to do there, and with which byte or word. */
 static char *mutate(const char *good, const uint8_t *data, size_t size, size_t *len)
 {
 	static const char *const word[] = {
-		"null", "true", "0", "-1", "1", "65536", "9223372036854775807", "9223372036854775808", "1e9", "\"\"",
-		"\"" SELF "\"", "\"" OTHER "\"", "\"rw\"", "\"none\"", "\"ready\"", "\"freeing\"", "\"forgotten\"",
-		"\"store\"", "[]", "{}", "[[[[[[[[", "\\u0000", "\\u001b", "\x1b[2J", "\"later\":1,", "\"v\":1001,", "}",
+		"null", "true", "0", "-1", "1", "65536", "9223372036854775807",
+		"9223372036854775808", "1e9", "\"\"", "\"" SELF "\"", "\"" OTHER "\"", "\"rw\"",
+		"\"none\"", "\"ready\"", "\"freeing\"", "\"forgotten\"",
+		"\"store\"", "2251799814012928", "2251799814078464", "2251799814144000",
+		"4503599627763712", "[]", "{}", "[[[[[[[[", "\\u0000", "\\u001b", "\x1b[2J",
+		"\"later\":1,", "\"v\":1001,", "}",
 	};
 	char *text = malloc(strlen(good) + size * 16 + 64);
 	size_t n = strlen(good);
 
 	memcpy(text, good, n + 1);
 	for (; size >= 4; data += 4, size -= 4) {
-		size_t at = (data[0] | (data[1] << 8)) % (n + 1), rest = n - at, end;
+		size_t at = (data[0] | (data[1] << 8)) % (n + 1), end;
 		const char *w = word[data[3] % ARRAY_SIZE(word)];
 
 		switch (data[2] % 4) {
@@ -217,11 +247,12 @@ static char *mutate(const char *good, const uint8_t *data, size_t size, size_t *
 			text[at < n ? at : n - !!n] = data[3];
 			break;
 		case 1:		/* a word in between */
-			memmove(text + at + strlen(w), text + at, rest);
+			memmove(text + at + strlen(w), text + at, n - at);
 			memcpy(text + at, w, strlen(w));
 			n += strlen(w);
 			break;
-		case 2:		/* for the rest of a value */
+		case 2:		/* for a value */
+			at = nth_value(text, at);
 			end = at + strcspn(text + at, ",}]");
 			end = end > n ? n : end;
 			memmove(text + at + strlen(w), text + end, n - end);
@@ -252,6 +283,7 @@ static void try_value(int kind, u8 role, const char *text, size_t size)
 /* The first byte says which kind and role, and if a good value is changed. */
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	const char *good;
 	size_t len;
 	char *text;
 	int kind;
@@ -264,8 +296,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	kind = 1 + (data[0] & 0x7f) % (OBJ_KINDS - 1);
 	role = PLAN_CLIENT + (data[0] & 0x7f) / (OBJ_KINDS - 1) % PLAN_STORE;
 	try_key(data + 1, size - 1);
+	good = size % 2 && seeds[kind].other ? seeds[kind].other : seeds[kind].value;
 	if (data[0] & 0x80)
-		text = mutate(seeds[kind].value, data + 1, size - 1 > 256 ? 256 : size - 1, &len);
+		text = mutate(good, data + 1, size - 1 > 256 ? 256 : size - 1, &len);
 	else
 		text = memcpy(malloc(size), data + 1, len = size - 1);
 	try_value(kind, role, text, len);

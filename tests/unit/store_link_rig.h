@@ -29,8 +29,8 @@
 #include "userspace/store/sqlite.h"
 #endif
 
-#define SLOW_MS	20000	/* of calls that succeed: a loaded machine is slow */
-#define SOON_MS	30000	/* of states that come: likewise */
+#define SLOW_MS	20000U	/* of calls that succeed: a loaded machine is slow */
+#define SOON_MS	30000U	/* of states that come: likewise */
 
 /* One engine, and up to two servers of it, as two store hosts have with etcd. */
 struct node {

@@ -590,6 +590,38 @@ static void try_drive(u8 role, const struct attempt *a)
 	NO(op(role, a->key, NULL, 0, END), "must not delete");
 }
 
+/* D1 with @nr more extents, each of another volume; the last one is of @last. */
+static const char *with_added(u32 nr, const char *last)
+{
+	const char *drive = rig_now("drive/" D1);
+	char one[256], path[32], volume[MUUID_TEXT];
+
+	for (u32 i = 0; i < nr; i++) {
+		snprintf(path, sizeof(path), "extents.%u", 3 + i);
+		snprintf(volume, sizeof(volume), "33333333-3333-4333-8333-3333333333%02x", 0x40 + i);
+		snprintf(one, sizeof(one), "{\"uuid\":\"99999999-9999-4999-8999-9999999999%02x\",\"volume\":\"%s\","
+			 "\"place\":1,\"state\":\"ready\",\"start\":%u,\"length\":1048576}", 0xa0 + i,
+			 i == nr - 1 ? last : volume, (i + 1) << 20);
+		drive = edit(drive, path, one);
+	}
+	return drive;
+}
+
+/* An extent of a volume that is not this client's would keep it from being deleted. */
+static void try_added(void)
+{
+	NO(CLIENT("drive/" D1, with_added(1, CLOSED), 0), "not in the allow of volume " CLOSED);
+	NO(CLIENT("drive/" D1, with_added(5, CLOSED), 0), "not in the allow of volume " CLOSED);
+	YES(CLIENT("drive/" D1, with_added(5, OURS), 0));
+	/* of volumes that the store does not know, too; not many at once */
+	YES(CLIENT("drive/" D1, with_added(16, NONE), 0));
+	NO(CLIENT("drive/" D1, with_added(17, NONE), 0), "more than 16 volumes");
+	/* a target has those of others; what the key has stays */
+	YES(STORAGE("drive/" D1, with_added(17, CLOSED), 0));
+	rig_change("drive/" D1, with_added(17, CLOSED));
+	YES(CLIENT("drive/" D1, rig_now("drive/" D1), 0));
+}
+
 static void test_drive(void)
 {
 	struct attempt a = { .key = "drive/" D1 };
@@ -602,6 +634,7 @@ static void test_drive(void)
 	NO(CLIENT("drive/" NONE, a_drive(NONE, SELF, false, PLAN_IN), 0), "not local");
 	NO(CLIENT("drive/" NONE, a_drive(NONE, OTHER, true, PLAN_IN), 0), "another host");
 	NO(CLIENT("drive/" NONE, a_drive(NONE, SELF, true, PLAN_FORGOTTEN), 0), "forgotten");
+	try_added();
 	NO(CLIENT("drive/" D2, edit(rig_now("drive/" D2), "host", Q(SELF)), 0), "another host");
 	NO(CLIENT("drive/" D3, edit(rig_now("drive/" D3), "local", "true"), 0), "not local");
 	NO(CLIENT("drive/" D6, edit(rig_now("drive/" D6), "host", Q(SELF)), 0), "another host");

@@ -8,6 +8,8 @@
 #define VERB_CREATE	"volume create"	/* the task that is about no volume yet */
 #define VERB_VOLUME	"volume "	/* tasks that are about one begin so */
 
+#define ADDED_MAX	16		/* volumes of which a client adds extents in one transaction */
+
 #define VERDICT(expr)	do {					\
 		enum rights_verdict verdict_ = (expr);		\
 		if (verdict_)					\
@@ -243,6 +245,36 @@ static enum rights_verdict check_drive(struct judged *j, const union obj_any *ol
 	return check_unknown(j, old);
 }
 
+/*
+ * A delete waits for all extents of its volume, and so would for one of a client that it was never
+ * given. A volume that the store does not have may come back by recover.
+ */
+static enum rights_verdict check_added(struct judged *j, const struct plan_drive *old)
+{
+	const struct plan_drive *d = &j->is->drive.plan;
+	const struct muuid *last = NULL;
+	enum rights_verdict v = RIGHTS_ALLOWED;
+	u32 added = 0;
+
+	for (u32 i = 0; i < d->extents && !v; i++) {
+		const struct key k = { .kind = KEY_VOLUME, .volume = d->extent[i].volume };
+		union obj_any x;
+		u64 modified;
+
+		if (find_extent(old, &d->extent[i].uuid) || (last && muuid_equal(last, &k.volume)))
+			continue;
+		last = &d->extent[i].volume;
+		/* Each one is read from the store while the others wait. */
+		if (++added > ADDED_MAX)
+			return rights_refuse(j, "extents of more than %u volumes are added at once", ADDED_MAX);
+		v = read_key(j, &k, &x, &modified);
+		if (!v && is_there(&x))
+			v = check_volume(j, &x.volume, false);
+		obj_free(k.kind, &x);
+	}
+	return v;
+}
+
 /* A drive of this machine that no other host reaches. */
 static enum rights_verdict change_drive_client(struct judged *j, const union obj_any *old)
 {
@@ -252,7 +284,8 @@ static enum rights_verdict change_drive_client(struct judged *j, const union obj
 		return rights_refuse(j, "a client must not write drives of another host");
 	if (!j->is->drive.local || (had && !old->drive.local))
 		return rights_refuse(j, "a client must not write drives that are not local ones");
-	return check_drive(j, old);
+	VERDICT(check_drive(j, old));
+	return check_added(j, &old->drive.plan);
 }
 
 enum rights_verdict rule_drive_client(struct judged *j)

@@ -126,7 +126,7 @@ $(BUILD)/unit/test_login.o: rdda/common/auth.c $(wildcard rdda/common/*.h usersp
 # The cluster store's etcd engine; userspace/store/etcd.mk makes its messages.
 ETCD_OBJ  := $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(ETCD_SRC) \
 	$(addprefix userspace/store/,key.c page.c settle.c store.c)) $(BUILD)/unit/obj/etcd.pb-c.o
-ETCD_TEST := etcd etcd_cluster etcd_fake etcd_faults etcd_grpc etcd_tls
+ETCD_TEST := etcd etcd_cluster etcd_fake etcd_faults etcd_grpc etcd_tls etcd_unit
 
 $(foreach t,$(ETCD_TEST),$(eval UNIT_EXTRA_$(t) := $(ETCD_OBJ)) \
 	$(eval UNIT_LIBS_$(t) := -lcurl -lprotobuf-c -lgnutls -lpthread) \

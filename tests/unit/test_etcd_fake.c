@@ -16,17 +16,20 @@ static char endpoint[64];
 
 /* Answers, one letter each; after the end: 'k'. By the thread of the member. */
 static const char *script;
-static bool is_txn;
+static bool is_txn, is_lease;
 
 static Etcd__Header header = ETCD__HEADER__INIT;
 
 /* The answer of success, packed. */
 static size_t success(u8 *out)
 {
+	Etcd__LeaseRevokeRequest empty = ETCD__LEASE_REVOKE_REQUEST__INIT;
 	Etcd__RangeResponse range = ETCD__RANGE_RESPONSE__INIT;
 	Etcd__TxnResponse txn = ETCD__TXN_RESPONSE__INIT;
 	Etcd__KeyValue kv = ETCD__KEY_VALUE__INIT, *kvs[] = { &kv };
 
+	if (is_lease)
+		return etcd__lease_revoke_request__pack(&empty, out);
 	if (is_txn) {
 		txn.header = &header;
 		txn.succeeded = true;
@@ -115,6 +118,10 @@ static bool answer(struct fake *f, unsigned int stream, const u8 *request, size_
 		return answer_status(f, stream, "14", "etcdserver: leader changed");
 	case 'u':
 		return answer_status(f, stream, "16", "etcdserver: user name is empty");
+	case 'N':
+		return answer_status(f, stream, "5", "etcdserver: requested lease not found");
+	case 'E':
+		return answer_status(f, stream, "9", "etcdserver: lease already exists");
 	case 'r': case 'g': case 'p': case 'x':
 		return answer_broken(f, stream, how);
 	}
@@ -171,8 +178,11 @@ static void reads(void)
 	read_as("l", "EIO", 1);
 	read_as("j", "EIO", 1);
 	store_timeout(S, 300);
+	F.requests = 0;
 	script = "pppppppppppppppppppppppppppppp";
 	IS(get("a"), "EIO");
+	/* with pauses */
+	CU_ASSERT(F.requests > 1 && F.requests < 8);
 	CU_ASSERT_PTR_NOT_NULL(strstr(store_why(S), "HTTP 503"));
 	end();
 }
@@ -200,6 +210,34 @@ static void txns(void)
 	txn_as("LC", -EIO, 2);
 	txn_as("f", -ENOSPC, 1);
 	txn_as("j", -EIO, 1);
+	end();
+}
+
+static int lease_as(const char *answers, bool revoke)
+{
+	u64 lease = 0;
+	int err;
+
+	script = answers;
+	is_lease = true;
+	err = revoke ? store_lease_revoke(S, 5) : store_lease_grant(S, 10, &lease);
+	is_lease = false;
+	CU_ASSERT(err || revoke || lease);
+	return err;
+}
+
+/* A lease that an attempt without an answer has made, or ended, is no error of the next attempt. */
+static void leases(void)
+{
+	begin(answer);
+	CU_ASSERT_EQUAL(lease_as("xE", false), 0);
+	CU_ASSERT_EQUAL(lease_as("E", false), -EIO);
+	CU_ASSERT_EQUAL(lease_as("LE", false), -EIO);
+	CU_ASSERT_EQUAL(lease_as("f", false), -ENOSPC);
+	CU_ASSERT_EQUAL(lease_as("xN", true), 0);
+	CU_ASSERT_EQUAL(lease_as("N", true), -ENOENT);
+	CU_ASSERT_EQUAL(lease_as("LN", true), -ENOENT);
+	CU_ASSERT_EQUAL(lease_as("x", true), 0);
 	end();
 }
 
@@ -422,6 +460,7 @@ static void watch_no_leader(void)
 static const struct suite_test tests[] = {
 	{ "reads", reads },
 	{ "transactions", txns },
+	{ "leases", leases },
 	{ "watch: fragments", watch_fragments },
 	{ "watch: a member behind", watch_behind },
 	{ "watch: another cluster", watch_other_cluster },

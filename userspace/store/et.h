@@ -36,7 +36,8 @@
 #include "userspace/store/etcd.pb-c.h"
 
 #define ET_KEY_MAX	(ETCD_ROOT_MAX + STORE_KEY_MAX + 1)
-#define ET_REPLY_MAX	(4U << 20)	/* of a message: a page of large values is read in parts */
+#define ET_REPLY_MAX	(4U << 20)	/* of an answer: a page of large values is read in parts */
+#define ET_STREAM_MAX	(16U << 20)	/* of a response of a watch: etcd splits at its --max-request-bytes */
 #define ET_FIRST_ID	(1ULL << 32)	/* of watches: above those that etcd before 3.4 gives itself */
 #define ET_PING_ID	INT64_MAX	/* a watch that is made and ended to see if a member answers */
 

@@ -7,6 +7,7 @@
  * and a transaction must not be sent twice. Without a rewind it fails once a byte is sent.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
@@ -91,6 +92,7 @@ static int on_socket(void *priv, curl_socket_t fd, curlsocktype type)
 	(void)priv;
 	(void)type;
 	setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &ms, sizeof(ms));
+	fcntl(fd, F_SETFD, FD_CLOEXEC);
 	return CURL_SOCKOPT_OK;
 }
 
@@ -240,7 +242,7 @@ int et_xfer_begin(struct et_xfer *x, struct store_etcd *e, CURLM *multi, const s
 		return -ENOMEM;
 	grpc_head_begin(&x->head);
 	grpc_next(&x->rx);
-	x->rx.max = ET_REPLY_MAX;
+	x->rx.max = x->on_message ? ET_STREAM_MAX : ET_REPLY_MAX;
 	x->out_at = 0;
 	x->paused = x->replied = false;
 	x->err = 0;

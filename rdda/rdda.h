@@ -148,8 +148,8 @@ struct rdda_extent_ops {
  * @numbered: access is ordered by @number; @epoch is not compared. A refusal because of the noted
  *	number is REFUSED with -ESTALE, and is for good if mesh_number_fences()
  * @epoch: the target refuses the OPEN if it has seen a higher one
- * @number: access number, not 0; a reader's is that of the volume when the reader attached. Without
- *	@numbered: 0
+ * @number: access number; a reader's is that of the volume when the reader attached, and 0 if the
+ *	volume had none. Without @numbered: 0
  * @served: number under which this host served the volume so far, if it takes the volume again
  *	while serving: an extent that another host has opened for writing since is refused. Else 0
  */
@@ -200,8 +200,8 @@ void rdda_extent_set_epoch(struct rdda_extent *e, u64 epoch);
  *
  * Return: 0; -EINVAL; -ESTALE: an earlier call had a higher number; or a higher number is noted, or
  * the same of another host, and the extent is REFUSED: then I/O waits as for an old epoch, or
- * fails if the number is refused for good; -ENOLINK: not UP, or the target could not note the number, though it
- * may do so later.
+ * fails if the number is refused for good; -ENOLINK: not UP, or the target could not note the
+ * number, though it may do so later.
  */
 int rdda_extent_number(struct rdda_extent *e, u64 number, u64 served);
 

@@ -276,9 +276,9 @@ struct rdda_opened {
 	u8	status;			/* enum rdda_open_status */
 	__le16	flags;			/* RDDA_DRIVE_* */
 	__le32	phys_bytes;		/* physical block size */
-	u8	attacher[RDDA_UUID_LEN];	/* host for which @attach was noted, with any status */
-	__le32	writers;		/* openings of the extent now, of any session ... */
-	__le32	readers;		/* ... counted before this OPEN */
+	u8	attacher[RDDA_UUID_LEN]; /* host for which @attach was noted, with any status */
+	__le32	writers;		/* openings of the extent before this OPEN, of any session */
+	__le32	readers;		/* the same, for reading */
 } __attribute__((packed));
 static_assert(sizeof(struct rdda_opened) == 136, "wire format");
 

@@ -454,8 +454,8 @@ enum meshtgt_extent_attr {
 	MESHTGT_X_ATTACH,		/* u64: highest attach number noted, 0: none */
 	MESHTGT_X_ATTACHER,		/* 16 bytes: host that the attach number was noted for */
 	/*
-	 * hosts that may OPEN with an access number, up to MESHTGT_ALLOW_MAX times 16 bytes; without
-	 * ALLOW and ALLOW_ALL: the attacher alone
+	 * hosts that may OPEN with an access number, 16 bytes each, up to MESHTGT_ALLOW_MAX;
+	 * without ALLOW and ALLOW_ALL: the attacher alone
 	 */
 	MESHTGT_X_ALLOW,
 	MESHTGT_X_ALLOW_ALL,		/* flag: any host, in place of ALLOW */

@@ -104,7 +104,8 @@ static void info_note_attach(struct rdda_extent *e, const struct rdda_opened *m,
 {
 	u64 noted = le64_to_cpu(m->attach);
 
-	if (ev == RDDA_EEV_OPENED || m->status == RDDA_OPEN_OLD_ATTACH) {
+	if (ev == RDDA_EEV_OPENED || m->status == RDDA_OPEN_OLD_ATTACH ||
+	    (ev == RDDA_EEV_REFUSED && e->want.numbered)) {
 		e->info.attach = noted;
 		import_uuid(&e->info.attacher, m->attacher);
 	}
@@ -129,7 +130,7 @@ static void info_note_attach(struct rdda_extent *e, const struct rdda_opened *m,
  * end a reader's access.
  */
 static bool info_fences(const struct rdda_extent *e, const struct rdda_session *s,
-			  const struct rdda_opened *m)
+			const struct rdda_opened *m)
 {
 	bool self = !memcmp(m->attacher, &s->login.host, sizeof(uuid_t));
 

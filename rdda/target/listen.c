@@ -360,13 +360,13 @@ int tgt_listen(const char *addr, u16 port, struct netlink_ext_ack *extack)
 	}
 	if (li->cm)
 		goto out;
+	if (!listen_any)	/* before the first login can come */
+		WRITE_ONCE(tgt_listened, jiffies);
 	cm = rdma_create_id(&init_net, listen_event, li, RDMA_PS_TCP, IB_QPT_RC);
 	ret = PTR_ERR_OR_ZERO(cm) ?: listener_start(li, cm);
 	if (ret)
 		goto err;
 	li->cm = cm;
-	if (!listen_any)
-		WRITE_ONCE(tgt_listened, jiffies);
 	listen_any = true;
 	pr_info("listening on %pISpc\n", &ss);
 out:

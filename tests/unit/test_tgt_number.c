@@ -145,7 +145,7 @@ static bool decides(struct tgt_open_facts f, struct num own, struct num seen,
 	return false;
 }
 
-/* A label that names a number names its host: nobody is the attacher of number 0. */
+/* A label that names a number names its host; number 0 has no attacher. */
 static bool sensible(const struct tgt_open_facts *f, struct num own, struct num seen)
 {
 	return !(is_zero(seen) && f->attach_self) && !(f->rw && !own.generation && !own.counter);

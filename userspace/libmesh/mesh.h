@@ -283,6 +283,7 @@ struct meshtgt_grant {
 	u64	version;
 	u64	attach;		/* number to be noted, 0: none */
 	u8	access;
+	bool	numbered;	/* @attach is an access number; there is no @version */
 };
 
 /**

@@ -43,6 +43,7 @@ static int on_grant(struct nl_msg *msg, void *arg)
 	grant.version = get_u64(tb[MESHTGT_A_EPOCH]);
 	grant.attach = get_u64(tb[MESHTGT_A_ATTACH]);
 	grant.access = get_u32(tb[MESHTGT_A_ACCESS]);
+	grant.numbered = tb[MESHTGT_A_NUMBERED];
 	s->fn(s->priv, &grant);
 	return NL_OK;
 }

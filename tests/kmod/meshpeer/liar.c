@@ -107,7 +107,7 @@ static void lie_opened(struct peer_conn *c, struct rdda_opened *a)
 		a->phys_bytes = cpu_to_le32(odd_number(c));
 		break;
 	case 8:
-		a->status = below(c, 12);
+		a->status = below(c, 15);
 		break;
 	case 9:
 		prandom_bytes_state(&c->sv->rnd, a->extent, sizeof(*a) - sizeof(a->hdr));

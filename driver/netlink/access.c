@@ -155,10 +155,32 @@ static int nl_put_ended(struct sk_buff *skb, struct mesh_volume *vol)
 
 	if (nla_put(skb, MESHBLK_A_VOLUME_UUID, UUID_SIZE, &vol->conf.uuid))
 		return -EMSGSIZE;
+	if (READ_ONCE(vol->fenced))	/* the rosters are the other host's by now */
+		return 0;
 	err = mesh_kept_each(vol, nl_put_kept, &r);
 	if (!err && r.groups)
 		nla_nest_end(skb, r.groups);
 	return err;
+}
+
+static int nl_count_kept(void *arg, u32 place, const void *roster)
+{
+	++*(u32 *)arg;
+	return 0;
+}
+
+/* Return: room for the last rosters of the groups that there are, and that have ended. */
+static size_t nl_rosters_bytes(struct mesh_volume *vol)
+{
+	struct mesh_layout *l = mesh_layout_pin(vol);
+	u32 groups = 0, i;
+
+	mesh_kept_each(vol, nl_count_kept, &groups);
+	for (i = 0; l && l->groups && i < l->prot->nr_places; i++)
+		groups += !!l->groups[i];
+	if (l)
+		mesh_layout_unpin(l);
+	return groups * MESH_NL_ROSTER_BYTES;
 }
 
 /*
@@ -167,17 +189,10 @@ static int nl_put_ended(struct sk_buff *skb, struct mesh_volume *vol)
  */
 static int nl_del_numbered(struct genl_info *info, struct mesh_volume *vol, bool force)
 {
-	struct mesh_layout *l = mesh_layout_pin(vol);
-	struct sk_buff *msg;
-	u32 groups = 0, i;
+	struct sk_buff *msg = genlmsg_new(MESH_NL_DEL_BYTES + nl_rosters_bytes(vol), GFP_KERNEL);
 	int err = -ENOMEM;
 	void *hdr;
 
-	for (i = 0; l && l->groups && i < l->prot->nr_places; i++)
-		groups += !!l->groups[i];
-	if (l)
-		mesh_layout_unpin(l);
-	msg = genlmsg_new(MESH_NL_DEL_BYTES + groups * MESH_NL_ROSTER_BYTES, GFP_KERNEL);
 	hdr = msg ? genlmsg_put_reply(msg, info, &mesh_nl_family, 0, MESHBLK_CMD_VOLUME_DEL) : NULL;
 	if (hdr)
 		err = mesh_volume_del(&vol->conf.uuid, force, info->extack);

@@ -68,6 +68,16 @@ void mesh_volume_raise_work(struct work_struct *work)
 	mesh_volume_changed(vol);	/* a retake may be complete, or the restarts used up */
 }
 
+/* Judge the number of a refused member: it may have been refused before the layout was linked. */
+static void raise_judge(struct mesh_volume *vol, struct mesh_member *m)
+{
+	if (READ_ONCE(m->state) != MESH_MEMBER_REFUSED || READ_ONCE(m->err) != -ESTALE)
+		return;
+	mutex_lock(&m->lock);
+	mesh_access_refused(vol, m);
+	mutex_unlock(&m->lock);
+}
+
 /*
  * Return: true if members outside groups are open under the number in use, as far as they are up:
  * readers', and those of kinds without numbers, always are. If not, they are opened so.
@@ -78,8 +88,10 @@ bool mesh_raise_ready(struct mesh_volume *vol, struct mesh_layout *l)
 	bool ready = true;
 	u32 i;
 
-	for (i = 0; now.numbered && i < l->nr; i++)
+	for (i = 0; now.numbered && i < l->nr; i++) {
+		raise_judge(vol, l->member_slots[i].member);
 		ready &= !raise_due(&l->member_slots[i], now.number);
+	}
 	if (!ready)
 		queue_delayed_work(mesh_wq, &vol->raise_work, RAISE_AGAIN);
 	return ready;

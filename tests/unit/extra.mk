@@ -126,3 +126,16 @@ $(LINKED_OBJ): $(wildcard userspace/store/*.h userspace/plan/*.h)
 $(LINKED_TEST:%=$(BUILD)/unit/test_%): $(LINKED_OBJ)
 $(LINKED_TEST:%=$(BUILD)/unit/test_%.o): $(wildcard userspace/store/*.h tests/unit/store_suite*.h) \
 	tests/unit/store_link_rig.h
+
+# What a daemon does with the store's objects, over a store in a file.
+AGENT_OBJ  := $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(wildcard userspace/agent/*.c))
+AGENT_PLAN := $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(wildcard userspace/plan/*.c))
+AGENT_TEST := agent_copy agent_tasks
+
+$(foreach t,$(AGENT_TEST),$(eval UNIT_EXTRA_$(t) := $(AGENT_OBJ) $(CLUSTER_OBJ) $(AGENT_PLAN)) \
+	$(eval UNIT_LIBS_$(t) := -lsqlite3 -lpthread) $(eval UNIT_CFLAGS_$(t) := -D_GNU_SOURCE))
+
+$(AGENT_OBJ): UNIT_CFLAGS += -D_GNU_SOURCE
+$(AGENT_OBJ): $(wildcard userspace/agent/*.h userspace/plan/*.h userspace/store/*.h)
+$(AGENT_TEST:%=$(BUILD)/unit/test_%): $(AGENT_OBJ) $(CLUSTER_OBJ) $(AGENT_PLAN)
+$(AGENT_TEST:%=$(BUILD)/unit/test_%.o): $(wildcard userspace/agent/*.h userspace/plan/*.h userspace/store/*.h)

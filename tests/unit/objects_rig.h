@@ -242,6 +242,7 @@ static void rig_leavings(const struct layout *l, struct obj_leaving **leaving, u
 
 static void fill_volume(void *x)
 {
+	u16 *bar = calloc(1, sizeof(*bar));
 	struct obj_volume *v = x;
 
 	v->plan.uuid = rnd_uuid();
@@ -252,6 +253,9 @@ static void fill_volume(void *x)
 	v->record = rig_layout(&v->plan.uuid, true);
 	rig_leavings(v->record, &v->leaving, &v->leavings);
 	strcpy(v->domain, "power.feed");
+	bar[0] = 1 + rnd_below(2);
+	v->plan.bar = bar;
+	v->plan.barred = 1;
 	v->io = (struct obj_io) { .timeout_ms = 1 + rnd_below(99999), .queue_depth = 1 + rnd_below(999) };
 }
 
@@ -336,11 +340,16 @@ static void fill_roster(void *x)
 	bar[1] = 1023;
 	r->plan.bar = bar;
 	r->plan.barred = 2;
+	r->plan.number = mesh_number(1, 1 + rnd_below(1000), rnd_below(9));
+	r->plan.version = 1 + rnd_below(1000);
 	free(l);
 }
 
 static void fill_task(void *x)
 {
+	struct plan_task_put *p = calloc(2, sizeof(*p));
+	struct muuid volume = rnd_uuid();
+	struct layout *l = rig_layout(&volume, true);
 	struct obj_task *t = x;
 
 	t->uuid = rnd_uuid();
@@ -357,6 +366,18 @@ static void fill_task(void *x)
 	t->changed = rnd63();
 	t->afters = 3;
 	t->after = rnd_uuids(3);
+	t->stage = 2 + rnd_below(3);
+	t->segments = 1;
+	t->segment = calloc(1, sizeof(*t->segment));
+	t->segment[0] = l->segment[0];
+	t->plan.version = 1 + rnd_below(1000);
+	t->plan.puts = 2;
+	t->plan.put = p;
+	for (u32 i = 0; i < 2; i++)
+		p[i] = (struct plan_task_put) { .place = rnd_below(1024), .drive = rnd_uuid(),
+						.extent = rnd_uuid(), .start = LABEL_AREA * (1 + rnd_below(99)),
+						.length = LABEL_AREA * (1 + rnd_below(99)) };
+	free(l);
 }
 
 static void fill_event(void *x)
@@ -420,7 +441,7 @@ struct rig_kind {
 	int kind;
 	size_t bytes;
 	void (*fill)(void *x);
-	struct rig_array array[4];	/* ends with each of 0 */
+	struct rig_array array[5];	/* ends with each of 0 */
 	size_t object;			/* a json_t *; 0: none */
 };
 
@@ -438,8 +459,9 @@ static const struct rig_kind rig_kinds[] = {
 	KIND(KEY_ALIVE, alive),
 	KIND(KEY_DEVICE, device, .array = { ARRAY(obj_device, disk, disks) }),
 	KIND(KEY_DRIVE, drive, .array = { ARRAY(obj_drive, plan.extent, plan.extents) }),
-	KIND(KEY_VOLUME, volume, .array = { ARRAY(obj_volume, plan.allow, plan.allows),
-					    OWN(obj_volume, record), ARRAY(obj_volume, leaving, leavings) }),
+	KIND(KEY_VOLUME, volume,
+	     .array = { ARRAY(obj_volume, plan.allow, plan.allows), OWN(obj_volume, record),
+			ARRAY(obj_volume, leaving, leavings), ARRAY(obj_volume, plan.bar, plan.barred) }),
 	KIND(KEY_NAME, name),
 	KIND(KEY_ACCESS, access),
 	KIND(KEY_READER, reader),
@@ -448,7 +470,9 @@ static const struct rig_kind rig_kinds[] = {
 	KIND(KEY_ROSTER, roster, .array = { ARRAY(obj_roster, plan.bar, plan.barred),
 					    ARRAY(obj_roster, plan.roster, plan.groups),
 					    ARRAY(obj_roster, group, groups) }),
-	KIND(KEY_TASK, task, OBJECT(task, args), .array = { ARRAY(obj_task, after, afters) }),
+	KIND(KEY_TASK, task, OBJECT(task, args),
+	     .array = { ARRAY(obj_task, after, afters), ARRAY(obj_task, plan.put, plan.puts),
+			ARRAY(obj_task, segment, segments) }),
 	KIND(KEY_EVENT, event, OBJECT(event, details)),
 	KIND(KEY_STATUS, status, OBJECT(status, details)),
 	KIND(OBJ_SEEN, seen),
@@ -519,13 +543,16 @@ static char *rig_text(int kind, const union rig_any *x, char why[OBJ_WHY])
 	return text;
 }
 
-/* A view of a layout is compared by test_objects_view.c. */
+/* A view of a layout is compared by test_objects_view.c, of a task by test_objects_rules.c. */
 static void rig_blind(int kind, union rig_any *x)
 {
 	if (kind == KEY_VOLUME)
 		memset(&x->volume.plan.layout, 0, sizeof(x->volume.plan.layout));
 	if (kind == OBJ_ATTACHED)
 		memset(&x->attached.plan.layout, 0, sizeof(x->attached.plan.layout));
+	if (kind == KEY_TASK)
+		x->task.plan = (struct plan_task) { .version = x->task.plan.version,
+						    .puts = x->task.plan.puts, .put = x->task.plan.put };
 	x->o.kept = NULL;
 	x->o.v = 0;
 }

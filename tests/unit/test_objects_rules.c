@@ -232,10 +232,15 @@ static void test_tasks(void)
 	union rig_any x;
 	char why[OBJ_WHY];
 
+	try_set(KEY_VOLUME, "barred", json_pack("[i,i]", 1, 1), -EUCLEAN, "twice");
+	try_set(KEY_VOLUME, "barred", json_pack("[i]", 999), -EUCLEAN, "999");
 	try_set(KEY_TASK, "progress.done", NUMBER(1001), -EUCLEAN, "1001 of 1000");
 	try_set(KEY_TASK, "after", uuids(64), 0, NULL);
 	try_set(KEY_TASK, "after", uuids(65), -EINVAL, "after");
 	try_set(KEY_TASK, "after", json_pack("[s,s]", UUID_A, UUID_A), -EUCLEAN, "twice");
+	try_set(KEY_TASK, "puts.0.extent", json_string(UUID_A), 0, NULL);
+	try_set(KEY_TASK, "puts.0.start", NUMBER(LABEL_AREA - 1), -EINVAL, "start");
+	try_set(KEY_TASK, "stage", json_string("new"), -EINVAL, "stage");
 	try_set(KEY_TASK, "verb", json_string("Volume"), -EINVAL, "verb");
 	try_set(KEY_STATUS, "subject", json_string("host"), -EUCLEAN, "another");
 	rig_fill(KEY_TASK, &x);
@@ -251,6 +256,29 @@ static void test_tasks(void)
 	CU_ASSERT_PTR_NULL(rig_text(KEY_TASK, &x, why));
 	CU_ASSERT_PTR_NOT_NULL(strstr(why, "error is not UTF-8"));
 	obj_free(KEY_TASK, &x);
+}
+
+static void test_task_view(void)
+{
+	static const char *const verb[] = { "volume show", "volume create", "volume extend", "volume replace",
+					    "volume set", "volume delete" };
+	union rig_any x;
+
+	for (u32 i = 0; i < ARRAY_SIZE(verb); i++) {
+		rig_fill(KEY_TASK, &x);
+		strcpy(x.task.verb, verb[i]);
+		x.task.state = i == 2 ? OBJ_TASK_CANCELLING : OBJ_TASK_RUNNING;
+		x.task.stage = i == 3 ? 0 : PLAN_TASK_DECIDED;
+		json_object_set_new(x.task.args, "preempt", json_boolean(i == 5));
+		CU_ASSERT_EQUAL(obj_view(KEY_TASK, &x), 0);
+		CU_ASSERT_EQUAL(x.task.plan.kind, i);
+		CU_ASSERT_EQUAL(x.task.plan.cancel, i == 2);
+		CU_ASSERT_EQUAL(x.task.plan.state, i == 3 ? PLAN_TASK_NEW : PLAN_TASK_DECIDED);
+		CU_ASSERT_EQUAL(x.task.plan.preempt, i == 5);
+		CU_ASSERT(muuid_equal(&x.task.plan.uuid, &x.task.uuid));
+		CU_ASSERT(muuid_equal(&x.task.plan.volume, &x.task.volume));
+		obj_free(KEY_TASK, &x);
+	}
 }
 
 static void test_roster_rules(void)
@@ -588,7 +616,8 @@ int main(void)
 		{ "hosts and their disks", test_hosts },
 		{ "drives", test_drives },
 		{ "volumes", test_volumes },
-		{ "tasks", test_tasks },
+		{ "a task's view", test_task_view },
+	{ "tasks", test_tasks },
 		{ "rosters", test_rosters },
 		{ "what a roster must be", test_roster_rules },
 		{ "views of a layout", test_views },

@@ -27,6 +27,13 @@ static const struct obj_type *type_of(int kind)
 	return kind > 0 && kind < OBJ_KINDS ? types[kind] : NULL;
 }
 
+size_t obj_bytes(int kind)
+{
+	const struct obj_type *t = type_of(kind);
+
+	return t ? t->bytes : 0;
+}
+
 static bool op_ok(const char *op)
 {
 	return op[strspn(op, "0123456789abcdefghijklmnopqrstuvwxyz-")] == 0;

@@ -224,6 +224,14 @@ struct obj_progress {
 
 struct obj_task {
 	struct obj o;
+	/*
+	 * @plan.puts and .version: how far the controller is. The rest is a view: .kind of @verb
+	 * (0: none of plan/task.h), .state of @stage, .cancel of @state, .preempt of @args
+	 */
+	struct plan_task plan;
+	u8	stage;			/* enum plan_task_state; 0: new */
+	u32	segments;		/* that an extend adds, over the members of its puts in order */
+	struct layout_segment *segment;	/* .start and .first_ref: 0, they are those of the day */
 	struct muuid uuid;
 	char	verb[OBJ_TEXT];		/* "volume create" */
 	json_t	*args;			/* its arguments, an object; NULL: none */
@@ -316,6 +324,8 @@ int obj_encode(int kind, const void *x, char **text, char *why, size_t size);
 void obj_key(int kind, const void *x, struct key *k);
 /* Compute the views of @plan again, after a change of their source; 0, or as obj_decode(). */
 int obj_view(int kind, void *x);
+/* Size of the structure of a kind; 0: no such kind. */
+size_t obj_bytes(int kind);
 /* Free what an object has; it is zeroed. */
 void obj_free(int kind, void *x);
 

@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "userspace/format/label.h"
 #include "userspace/format/objects_kind.h"
 
 static const char *const task_words[] = {
@@ -17,6 +18,30 @@ static const struct field progress_fields[] = {
 	{ .name = NULL }
 };
 
+/* The controller's steps: plan/task.h. */
+static const char *const stage_words[] = {
+	[PLAN_TASK_PLACED] = "placed", [PLAN_TASK_DECIDED] = "decided",
+	[PLAN_TASK_ENDED] = "ended",
+};
+
+static const struct {
+	const char *verb;
+	u8	kind;
+} verbs[] = {
+	{ "volume create", PLAN_TASK_CREATE }, { "volume extend", PLAN_TASK_EXTEND },
+	{ "volume replace", PLAN_TASK_REPLACE }, { "volume set", PLAN_TASK_SET },
+	{ "volume delete", PLAN_TASK_DELETE },
+};
+
+static const struct field put_fields[] = {
+	FIELD_INT("place", struct plan_task_put, place, 0, PROT_MEMBERS_MAX - 1),
+	FIELD_UUID("drive", struct plan_task_put, drive),
+	FIELD_UUID("extent", struct plan_task_put, extent),
+	FIELD_INT("start", struct plan_task_put, start, LABEL_AREA, INT64_MAX),
+	FIELD_INT("length", struct plan_task_put, length, LABEL_AREA, INT64_MAX),
+	{ .name = NULL }
+};
+
 /* As typed: "volume create". */
 static bool verb_text_ok(const char *text)
 {
@@ -28,6 +53,12 @@ static const struct field task_fields[] = {
 	FIELD_TEXT("verb", struct obj_task, verb, verb_text_ok),
 	FIELD_KEEP("args", struct obj_task, args),
 	FIELD_WORD("state", struct obj_task, state, task_words),
+	FIELD_WORD("stage", struct obj_task, stage, stage_words, .flags = FIELD_MAY),
+	FIELD_INT("version", struct obj_task, plan.version, 1, INT64_MAX, .flags = FIELD_MAY),
+	FIELD_LIST("segments", struct obj_task, segment, segments, obj_segment_fields, NULL,
+		   PROT_SEGMENTS_MAX, .flags = FIELD_MAY),
+	FIELD_LIST("puts", struct obj_task, plan.put, plan.puts, put_fields, "extent", PROT_MEMBERS_MAX,
+		   .flags = FIELD_MAY),
 	FIELD_TEXT("step", struct obj_task, step, field_plain, .flags = FIELD_MAY),
 	FIELD_PART("progress", struct obj_task, progress, progress_fields),
 	FIELD_UUID("host", struct obj_task, host),
@@ -41,10 +72,29 @@ static const struct field task_fields[] = {
 	{ .name = NULL }
 };
 
+static void task_view(struct obj_task *t)
+{
+	t->plan.uuid = t->uuid;
+	t->plan.volume = t->volume;
+	t->plan.kind = 0;
+	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
+		if (!strcmp(verbs[i].verb, t->verb))
+			t->plan.kind = verbs[i].kind;
+	t->plan.state = t->stage ? t->stage : PLAN_TASK_NEW;
+	t->plan.cancel = t->state == OBJ_TASK_CANCELLING || t->state == OBJ_TASK_CANCELLED;
+	t->plan.preempt = json_is_true(json_object_get(t->args, "preempt"));
+}
+
 static int task_check(struct field_at *a, void *x)
 {
-	const struct obj_task *t = x;
+	struct obj_task *t = x;
+	int err;
 
+	task_view(t);
+	err = obj_check_unique(a, "puts", t->plan.put, t->plan.puts, sizeof(*t->plan.put),
+			       offsetof(struct plan_task_put, extent));
+	if (err)
+		return err;
 	if (t->progress.done > t->progress.total)
 		return field_wrong(a, -EUCLEAN, "has done %llu of %llu", (unsigned long long)t->progress.done,
 				   (unsigned long long)t->progress.total);
@@ -56,6 +106,14 @@ static int task_check(struct field_at *a, void *x)
 	return obj_check_unique(a, "after", t->after, t->afters, sizeof(*t->after), 0);
 }
 
+/* The view has no memory of its own; obj_view() makes it again. */
+static void task_drop(void *x)
+{
+	struct obj_task *t = x;
+
+	t->plan.kind = 0;
+}
+
 static void task_key(const void *x, struct key *k)
 {
 	k->task = ((const struct obj_task *)x)->uuid;
@@ -63,7 +121,7 @@ static void task_key(const void *x, struct key *k)
 
 const struct obj_type obj_type_task = {
 	.noun = "task", .bytes = sizeof(struct obj_task), .fields = task_fields, .check = task_check,
-	.key = task_key,
+	.drop = task_drop, .key = task_key,
 };
 
 static const struct field event_fields[] = {

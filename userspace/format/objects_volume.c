@@ -22,7 +22,7 @@ static const struct field member_fields[] = {
 	{ .name = NULL }
 };
 
-static const struct field segment_fields[] = {
+const struct field obj_segment_fields[] = {
 	FIELD_INT("start", struct layout_segment, start, 0, INT64_MAX),
 	FIELD_INT("length", struct layout_segment, length, 1, INT64_MAX),
 	FIELD_WORD("level", struct layout_segment, level, layout_levels),
@@ -56,7 +56,7 @@ const struct field obj_layout_fields[] = {
 	FIELD_INT("lba", struct layout, lba, 512, 4096),
 	FIELD_LIST("members", struct layout, member, members, member_fields, "extent", PROT_MEMBERS_MAX,
 		   .min = 1, .flags = FIELD_INSIDE),
-	FIELD_LIST("segments", struct layout, segment, segments, segment_fields, "start", PROT_SEGMENTS_MAX,
+	FIELD_LIST("segments", struct layout, segment, segments, obj_segment_fields, "start", PROT_SEGMENTS_MAX,
 		   .min = 1, .flags = FIELD_INSIDE),
 	FIELD_LIST("refs", struct layout, ref, refs, ref_fields, NULL, PROT_PLACES_MAX,
 		   .min = 1, .flags = FIELD_INSIDE),
@@ -143,6 +143,8 @@ static const struct field volume_fields[] = {
 	FIELD_OWN("layout", struct obj_volume, record, obj_layout_fields),
 	FIELD_LIST("leaving", struct obj_volume, leaving, leavings, obj_leaving_fields, "place",
 		   PROT_MEMBERS_MAX, .flags = FIELD_MAY),
+	FIELD_LIST("barred", struct obj_volume, plan.bar, plan.barred, obj_place_element, NULL,
+		   PROT_MEMBERS_MAX, .flags = FIELD_BARE | FIELD_MAY),
 	FIELD_TEXT("domain", struct obj_volume, domain, obj_plain_name),
 	FIELD_PART("io", struct obj_volume, io, obj_io_fields),
 	{ .name = NULL }
@@ -155,6 +157,8 @@ static int volume_check(struct field_at *a, void *x)
 
 	if (!err)
 		err = obj_check_unique(a, "allow", v->plan.allow, v->plan.allows, sizeof(*v->plan.allow), 0);
+	if (!err)
+		err = obj_check_places(a, v->plan.bar, v->plan.barred, v->record->members);
 	return err ? err : view_layout(v->record, v->leaving, v->leavings, &v->plan.layout);
 }
 

@@ -23,39 +23,6 @@
 /* Drives in one transaction: etcd takes 128 operations. */
 #define PLAN_TASK_DRIVES	120
 
-enum plan_task_kind {
-	PLAN_TASK_CREATE = 1,
-	PLAN_TASK_EXTEND,
-	PLAN_TASK_REPLACE,
-	PLAN_TASK_SET,		/* name, spares, allow */
-	PLAN_TASK_DELETE,
-};
-
-enum plan_task_state {
-	PLAN_TASK_NEW = 1,
-	PLAN_TASK_PLACED,	/* its puts are chosen */
-	PLAN_TASK_DECIDED,	/* its version, or that the volume goes, is in volume/V */
-	PLAN_TASK_ENDED,
-};
-
-/* An extent that the task allocates, and the place of the layout that it is for. */
-struct plan_task_put {
-	u32	place;
-	struct muuid drive, extent;
-	u64	start, length;
-};
-
-struct plan_task {
-	struct muuid uuid, volume;
-	u8	kind;		/* enum plan_task_kind */
-	u8	state;		/* enum plan_task_state */
-	bool	cancel;		/* requested; a version that is decided is rolled forward nevertheless */
-	bool	preempt;	/* of delete: also while it is attached */
-	u64	version;	/* of the layout that it decided */
-	u32	puts;
-	const struct plan_task_put *put;
-};
-
 enum plan_task_what {
 	PLAN_T_WAIT,		/* for what ->why, ->drive and ->place say */
 	PLAN_T_FAIL,		/* it cannot be done: ->why; the task is cancelled */

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "userspace/agent/tasks.h"
+
+static bool ended(const struct obj_task *t)
+{
+	return t->state == OBJ_TASK_DONE || t->state == OBJ_TASK_FAILED || t->state == OBJ_TASK_CANCELLED;
+}
+
+/* The tasks that this one is to follow have ended, or are no longer kept. */
+static bool is_its_turn(const struct tasks *t, const struct obj_task *task)
+{
+	for (u32 i = 0; i < task->afters; i++) {
+		const struct obj_task *before = copy_obj(t->copy, &(struct key) { .kind = KEY_TASK,
+							 .task = task->after[i] });
+
+		if (before && !ended(before))
+			return false;
+	}
+	return true;
+}
+
+/* Of one task, before the others get their turn. */
+#define STEPS_MAX	64
+
+/* Steps of one task until it waits. Return: transactions made, or negative. */
+static int run(struct tasks *t, const struct key *k)
+{
+	struct plan_task_step step;
+	struct task_facts facts;
+	char why[OBJ_WHY];
+	int n = 0, ret;
+
+	while (n < STEPS_MAX) {
+		const struct obj_task *task = copy_obj(t->copy, k);
+
+		/* Verbs that no decision is for are carried out by others. */
+		if (!task || ended(task) || !task->plan.kind || !is_its_turn(t, task))
+			return n;
+		ret = task_facts_get(t, task, &facts, why, sizeof(why));
+		if (ret == -EUCLEAN) {
+			task_facts_free(&facts);
+			return n;
+		}
+		if (!ret) {
+			plan_task(&facts.f, &step);
+			ret = task_step(t, &facts, &step);
+		}
+		task_facts_free(&facts);
+		if (ret <= 0)
+			return ret ? ret : n;
+		n++;
+	}
+	return n;
+}
+
+int tasks_turn(struct tasks *t)
+{
+	const struct key all = { .kind = KEY_TASK };
+	const struct copy_item *i = NULL;
+	struct key *k = NULL, *more;
+	size_t n = 0;
+	int done = 0, ret = 0;
+
+	if (!lead_is(t->lead))
+		return 0;
+	/* Keys first: a step changes the copy. */
+	while ((i = copy_next(t->copy, &all, 0, i))) {
+		more = realloc(k, (n + 1) * sizeof(*k));
+		if (!more)
+			break;
+		k = more;
+		k[n++] = i->key;
+	}
+	for (size_t at = 0; at < n && ret >= 0; at++) {
+		ret = run(t, &k[at]);
+		if (ret > 0)
+			done += ret;
+	}
+	free(k);
+	return ret < 0 ? ret : done;
+}

@@ -69,12 +69,13 @@ static int auth_key(const struct rdda_key *from, const u8 host[RDDA_UUID_LEN], u
 		    struct rdda_key *out)
 {
 	u8 context[RDDA_UUID_LEN + 1];
-	struct rdda_key own = *from;
+	struct rdda_key own;
 	int ret = 0;
 
 	*out = *from;
 	if (from->kind == RDDA_KEY_SHARED)
 		return 0;
+	own = *from;
 	memset(out->key, 0, sizeof(out->key));
 	memcpy(context, host, RDDA_UUID_LEN);
 	context[RDDA_UUID_LEN] = role;

@@ -61,7 +61,7 @@ static void say(const char *what)
 	snprintf(dev.log + n, sizeof(dev.log) - n, "%s ", what);
 }
 
-/* A crash before it takes effect; -EIO is not told apart from one that the drive refused. */
+/* A crash before it takes effect looks like an error of the drive. */
 static bool dies(void)
 {
 	seed = seed * 1664525 + 1013904223;

@@ -342,6 +342,7 @@ static void fill_roster(void *x)
 	r->plan.barred = 2;
 	r->plan.number = mesh_number(1, 1 + rnd_below(1000), rnd_below(9));
 	r->plan.version = 1 + rnd_below(1000);
+	r->plan.committed = rnd_below(2);
 	free(l);
 }
 

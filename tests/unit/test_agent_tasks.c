@@ -236,6 +236,7 @@ static bool agent_kernel(u8 v)
 	OK(obj_roster_shape(&r, vol->record));
 	r.plan.number = access->plan.number;
 	r.plan.version = vol->record->version;
+	r.plan.committed = true;
 	r.plan.barred = vol->plan.barred;
 	r.plan.bar = vol->plan.bar;
 	deal_begin(&d, A);

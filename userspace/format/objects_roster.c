@@ -26,6 +26,7 @@ static const struct field roster_fields[] = {
 	FIELD_UUID("volume", struct obj_roster, volume),
 	FIELD_INT("number", struct obj_roster, plan.number, 0, MESH_NUMBER_MAX - 1),
 	FIELD_INT("version", struct obj_roster, plan.version, 0, INT64_MAX),
+	FIELD_BOOL("committed", struct obj_roster, plan.committed),
 	FIELD_LIST("groups", struct obj_roster, group, groups, group_fields, "first", PROT_PLACES_MAX),
 	FIELD_LIST("barred", struct obj_roster, plan.bar, plan.barred, obj_place_element, NULL,
 		   PROT_MEMBERS_MAX, .flags = FIELD_BARE),

@@ -99,38 +99,78 @@ static const struct field *field_named(const struct field *table, const char *na
 	return table;
 }
 
-/*
- * The element of the list as it was read that is the same as the one at @at, or NULL. @hint: where
- * it is if none was added or removed.
- */
-static json_t *element_had(struct field_at *a, const struct field *f, const u8 *at, json_t *list,
-			   size_t i, size_t *hint)
+/* The text by which an element is found again; NULL: it has none. */
+static const char *id_text(const json_t *id, char number[24])
 {
-	size_t n = json_array_size(list);
-	json_t *id, *had = NULL;
+	if (json_is_string(id))
+		return json_string_value(id);
+	if (!json_is_integer(id))
+		return NULL;
+	snprintf(number, 24, "%lld", (long long)json_integer_value(id));
+	return number;
+}
 
-	if (!f->key)
-		return json_array_get(list, i);
-	id = n ? value_put(a, field_named(f->of, f->key), at, NULL) : NULL;
-	for (size_t k = 0; id && k < n && !had; k++) {
-		size_t at_k = (*hint + k) % n;
-		json_t *e = json_array_get(list, at_k);
+/*
+ * The elements of the list as it was read, by their identity: in any order, a list of thousands is
+ * written in a time that grows with its length. NULL: no memory.
+ */
+static json_t *index_of(const struct field *f, const json_t *list)
+{
+	json_t *index = json_object(), *e;
+	char number[24];
+	const char *id;
+	size_t i;
 
-		if (json_equal(id, json_object_get(e, f->key))) {
-			*hint = at_k + 1;
-			had = e;
+	json_array_foreach(list, i, e) {
+		id = id_text(json_object_get(e, f->key), number);
+		if (index && id && json_object_set(index, id, e)) {
+			json_decref(index);
+			index = NULL;
 		}
 	}
+	return index;
+}
+
+/* The element that is the same as the one at @at, or NULL. */
+static json_t *element_had(struct field_at *a, const struct field *f, const u8 *at, const json_t *index)
+{
+	json_t *id = value_put(a, field_named(f->of, f->key), at, NULL), *had = NULL;
+	char number[24];
+	const char *text = id_text(id, number);
+
+	if (text)
+		had = json_object_get(index, text);
 	json_decref(id);
 	return had;
+}
+
+/* @had: the list as it was read, by index or, where elements have an identity, index_of() it. */
+static json_t *elements_put(struct field_at *a, const struct field *f, const u8 *at, u64 n, json_t *had)
+{
+	json_t *j = json_array(), *element, *was;
+
+	for (u64 i = 0; j && i < n; i++, at += f->each) {
+		size_t len = field_enter(a, "[%llu]", (unsigned long long)i);
+
+		if (f->flags & FIELD_BARE) {
+			element = value_put(a, f->of, at, NULL);
+		} else {
+			was = f->key ? element_had(a, f, at, had) : json_array_get(had, i);
+			element = nested_put(a, f->of, at, was);
+		}
+		if (!element || json_array_append_new(j, element)) {
+			json_decref(j);
+			return NULL;
+		}
+		field_leave(a, len);
+	}
+	return j;
 }
 
 static json_t *list_put(struct field_at *a, const struct field *f, const u8 *base, json_t *list)
 {
 	u64 n = field_number(base + f->count_at, f->count_bytes);
-	const u8 *at = elements_of(f, base);
-	json_t *j, *element;
-	size_t hint = 0;
+	json_t *j, *index;
 
 	if (!n && f->flags & FIELD_ALL)
 		return json_string("all");
@@ -139,20 +179,11 @@ static json_t *list_put(struct field_at *a, const struct field *f, const u8 *bas
 			    (unsigned long long)n, (unsigned long long)f->max);
 		return NULL;
 	}
-	j = json_array();
-	for (u64 i = 0; j && i < n; i++, at += f->each) {
-		size_t had = field_enter(a, "[%llu]", (unsigned long long)i);
-
-		if (f->flags & FIELD_BARE)
-			element = value_put(a, f->of, at, NULL);
-		else
-			element = nested_put(a, f->of, at, element_had(a, f, at, list, i, &hint));
-		if (!element || json_array_append_new(j, element)) {
-			json_decref(j);
-			return NULL;
-		}
-		field_leave(a, had);
-	}
+	if (!f->key)
+		return elements_put(a, f, elements_of(f, base), n, list);
+	index = index_of(f, list);
+	j = index ? elements_put(a, f, elements_of(f, base), n, index) : NULL;
+	json_decref(index);
 	return j;
 }
 

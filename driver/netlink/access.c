@@ -56,9 +56,10 @@ int mesh_nl_bars(struct genl_info *info, u32 places, unsigned long **bars)
 	if (!*bars)
 		return -ENOMEM;
 	for (i = 0; i < nla_len(a) / sizeof(u32); i++) {
-		memcpy(&place, data + i * sizeof(u32), sizeof(u32));	/* aligned to 4 bytes only */
+		/* aligned to 4 bytes only */
+		memcpy(&place, data + i * sizeof(u32), sizeof(u32));
 		if (place >= places)
-			return mesh_nl_refuse(info, -EINVAL, "BARS names a place that is not there");
+			return mesh_nl_refuse(info, -EINVAL, "BARS names a place that is none");
 		__set_bit(place, *bars);
 	}
 	return 0;
@@ -250,7 +251,7 @@ static int nl_probe(struct genl_info *info, struct rdda_probe *p)
 	err = rdda_extent_probe(t->rdda, &extent, p);
 	mesh_target_put(t);
 	if (err == -ENODEV)
-		GENL_SET_ERR_MSG(info, "the target does not have the extent, or its drive is away");
+		GENL_SET_ERR_MSG(info, "the target lacks the extent, or its drive is away");
 	else if (err == -EPERM)
 		GENL_SET_ERR_MSG(info, "the extent is of a volume that is not for this host");
 	else if (err)

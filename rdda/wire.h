@@ -288,7 +288,7 @@ struct rdda_opened {
 	__le16	flags;			/* RDDA_DRIVE_* */
 	__le32	phys_bytes;		/* physical block size */
 	u8	attacher[RDDA_UUID_LEN]; /* host for which @attach was noted, with any status */
-	__le32	writers;		/* openings of the extent of all sessions, before this one */
+	__le32	writers;		/* openings of the extent, before this one */
 	__le32	readers;		/* the same, for reading */
 } __attribute__((packed));
 static_assert(sizeof(struct rdda_opened) == 136, "wire format");

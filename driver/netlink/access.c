@@ -264,13 +264,14 @@ int mesh_nl_member_probe(struct sk_buff *skb, struct genl_info *info)
 	int err = mesh_nl_admin(skb, info);
 	struct rdda_probe p = { 0 };
 	struct sk_buff *msg;
-	void *hdr;
+	void *hdr = NULL;
 
 	err = err ?: nl_probe(info, &p);
 	if (err)
 		return err;
 	msg = genlmsg_new(MESH_NL_PROBE_BYTES, GFP_KERNEL);
-	hdr = msg ? genlmsg_put_reply(msg, info, &mesh_nl_family, 0, MESHBLK_CMD_MEMBER_PROBE) : NULL;
+	if (msg)
+		hdr = genlmsg_put_reply(msg, info, &mesh_nl_family, 0, MESHBLK_CMD_MEMBER_PROBE);
 	err = hdr ? nl_put_probe(msg, &p) : -ENOMEM;
 	if (err) {
 		nlmsg_free(msg);

@@ -140,12 +140,14 @@ enum prot_mutant {
 	PROT_MUT_N_HELD_ADD,	/* ... or without the member of a pending add */
 	PROT_MUT_N_ADD_ORDER,	/* the new member gets the roster that adds it first */
 	PROT_MUT_N_READ_FLAG,	/* a reader has k members, if the roster found names no witness */
+	PROT_MUT_N_READ_FORGOTTEN,	/* ... or gives up members that were forgotten */
 	PROT_MUT_N_BAR,		/* a member is added at a barred place */
 	PROT_MUT_N_BAR_EARLY,	/* ... or was begun to be, when the bar is confirmed */
 	PROT_MUT_N_OPEN,	/* an attach opens what the layout names, not the store's roster */
 	PROT_MUT_N_DEAD,	/* no dead time when that many extents are opened, whichever */
 	PROT_MUT_N_BESIDE,	/* a witness beside a member on the only store host */
 	PROT_MUT_N_RELIES,	/* a store that spoke for members does not note what follows */
+	PROT_MUT_N_NOTE_NAMED,	/* what an uncommitted add named leaves without a note */
 	PROT_MUT_N_FORGET_ANY,	/* one forgotten member lets any be missing */
 	PROT_MUT_N_FORGET_FOUND,	/* ... the store's roster does not count */
 	PROT_MUT_N_END,

@@ -181,9 +181,10 @@ int prot_membership_read(struct prot_membership *m, const struct prot_attach *a)
 {
 	const struct prot_roster *r = a->found;
 	bool stale = a->stale || PROT_MUTANT(R_READ_FEW);
-	u64 gone = a->numbered ? r->in_sync & ~membership_opened(r, a) & a->forgotten : 0;
-	int err = membership_enough(r, a, stale || membership_given_up(a));
-	u8 k = r->geo.k, n = hweight64(r->in_sync & ~gone);
+	/* no member is given up here: one that was catching up may have writes that are not recovered */
+	bool may = stale || (PROT_MUTANT(N_READ_FORGOTTEN) && membership_given_up(a));
+	int err = membership_enough(r, a, may);
+	u8 k = r->geo.k, n = hweight64(r->in_sync);
 	bool all = r->flags & PROT_ROSTER_WITNESS || (a->numbered && !PROT_MUTANT(N_READ_FLAG));
 
 	if (a->numbered && mesh_number_access(r->attach) > mesh_number_access(a->number))
@@ -194,7 +195,6 @@ int prot_membership_read(struct prot_membership *m, const struct prot_attach *a)
 		return err;
 	memset(m, 0, sizeof(*m));
 	m->cur = *r;
-	m->cur.in_sync &= ~gone;	/* no read waits for what was forgotten */
 	m->numbered = a->numbered;
 	m->held = k;
 	if (all && !stale && !PROT_MUTANT(R_HELD_K))
@@ -356,6 +356,14 @@ bool prot_membership_must_note(const struct prot_membership *m)
 {
 	bool begins = !m->serving || !(m->cur.flags & PROT_ROSTER_WITNESS);
 	u64 swapped = PROT_MUTANT(R_SWAP_NOTE) ? 0 : membership_swapped(m);
+	u64 members = m->cur.in_sync;
+
+	/*
+	 * A member of an add that is not committed may have that roster, which is above what this store
+	 * notes last, and so would be the base.
+	 */
+	if (m->numbered && !PROT_MUTANT(N_NOTE_NAMED))
+		members |= m->named;
 
 	if (!m->pending)
 		return false;
@@ -363,7 +371,7 @@ bool prot_membership_must_note(const struct prot_membership *m)
 		return true;
 	if (!m->serving && m->relies)
 		return true;
-	return m->noted && (m->cur.in_sync & ~m->pend.in_sync || swapped) && !PROT_MUTANT(R_ALONE);
+	return m->noted && (members & ~m->pend.in_sync || swapped) && !PROT_MUTANT(R_ALONE);
 }
 
 u64 prot_membership_unwritten(const struct prot_membership *m)

@@ -125,7 +125,7 @@ int prot_membership_begin(struct prot_membership *m, const struct prot_attach *a
  * With the rule of prot_membership_begin() fewer than k members were not opened, so no writer can
  * go on without one that is held for reading, as long as @m->held are. @a->highest is not needed.
  * Numbered: that holds of each reader, since the next writer may have a witness that the roster found
- * does not name; @m->barred means nothing.
+ * does not name. Forgotten members are missing: a writer has to give them up first.
  *
  * Return: 0; -ENODATA, -ESTALE: as there; -EUCLEAN: the writer did not end by a detach; -EEXIST:
  * as there.

@@ -131,13 +131,15 @@ enum prot_mutant {
 	PROT_MUT_R_END,
 	/* rosters of numbered attachments: sim-roster-store */
 	PROT_MUT_N_FIRST = PROT_MUT_R_END,
-	PROT_MUT_N_STORE_EPOCH = PROT_MUT_N_FIRST,	/* the store counts if no epoch is behind, either */
+	/* the store counts only if its epoch is not behind, either */
+	PROT_MUT_N_STORE_EPOCH = PROT_MUT_N_FIRST,
 	PROT_MUT_N_STORE_OLD,	/* ... or whatever attachment its roster is of */
 	PROT_MUT_N_AGAIN,	/* ... or for an attach without the store */
 	PROT_MUT_N_RESTART,	/* rosters lack the restart */
 	PROT_MUT_N_HELD_K,	/* reads with k members, though a witness lets k others go on */
 	PROT_MUT_N_HELD_CUR,	/* ... until the roster that says so is committed */
 	PROT_MUT_N_HELD_ADD,	/* ... or without the member of a pending add */
+	PROT_MUT_N_HELD_NAMED,	/* ... once a removal follows that add */
 	PROT_MUT_N_ADD_ORDER,	/* the new member gets the roster that adds it first */
 	PROT_MUT_N_READ_FLAG,	/* a reader has k members, if the roster found names no witness */
 	PROT_MUT_N_READ_FORGOTTEN,	/* ... or gives up members that were forgotten */
@@ -149,6 +151,7 @@ enum prot_mutant {
 	PROT_MUT_N_RELIES,	/* a store that spoke for members does not note what follows */
 	PROT_MUT_N_NOTE_NAMED,	/* what an uncommitted add named leaves without a note */
 	PROT_MUT_N_FORGET_ANY,	/* one forgotten member lets any be missing */
+	PROT_MUT_N_FORGET_AWAY,	/* ... or others that are not in sync be away */
 	PROT_MUT_N_FORGET_FOUND,	/* ... the store's roster does not count */
 	PROT_MUT_N_END,
 	PROT_MUTANTS_END = PROT_MUT_N_END

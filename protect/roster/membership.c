@@ -30,8 +30,9 @@ static bool membership_again(const struct prot_attach *a)
 }
 
 /*
- * True: the cluster store saw each removal since @found. The store's roster is of the same attachment or
- * of a later one; of the same one, the store may lack an add, which the caller takes from @found.
+ * True: the cluster store saw each removal since @found. The store's roster is of the same
+ * attachment or of a later one; of the same one, the store may lack an add, which the caller takes
+ * from @found.
  */
 static bool membership_store_counts(const struct prot_attach *a)
 {
@@ -97,8 +98,9 @@ static u64 membership_missing(const struct prot_roster *r, const struct prot_att
 }
 
 /*
- * True: only forgotten members are missing, of @found and of the store's roster, so data is given up
- * that was given up before. One forgotten member must not admit a copy that lacks writes on another one.
+ * True: only forgotten members are missing, of @found and of the store's roster, and all others are
+ * opened, so data is given up that was given up before. One forgotten member must not admit a copy
+ * that lacks writes on another one.
  */
 static bool membership_given_up(const struct prot_attach *a)
 {
@@ -106,6 +108,9 @@ static bool membership_given_up(const struct prot_attach *a)
 		return false;
 	if (PROT_MUTANT(N_FORGET_ANY))
 		return true;
+	/* one that is away may have a higher roster than those found */
+	if (a->n + hweight64(a->forgotten) < a->found->geo.width && !PROT_MUTANT(N_FORGET_AWAY))
+		return false;
 	if (membership_missing(a->found, a))
 		return false;
 	return !a->store || prot_roster_cmp(a->store, a->found) <= 0 ||
@@ -181,7 +186,10 @@ int prot_membership_read(struct prot_membership *m, const struct prot_attach *a)
 {
 	const struct prot_roster *r = a->found;
 	bool stale = a->stale || PROT_MUTANT(R_READ_FEW);
-	/* no member is given up here: one that was catching up may have writes that are not recovered */
+	/*
+	 * no member is given up here: one that was catching up may have writes that are not
+	 * recovered
+	 */
 	bool may = stale || (PROT_MUTANT(N_READ_FORGOTTEN) && membership_given_up(a));
 	int err = membership_enough(r, a, may);
 	u8 k = r->geo.k, n = hweight64(r->in_sync);
@@ -195,9 +203,8 @@ int prot_membership_read(struct prot_membership *m, const struct prot_attach *a)
 		return err;
 	memset(m, 0, sizeof(*m));
 	m->cur = *r;
-	m->numbered = a->numbered;
 	m->held = k;
-	if (all && !stale && !PROT_MUTANT(R_HELD_K))
+	if (all && !may && !PROT_MUTANT(R_HELD_K))
 		m->held = max_t(u8, k, n - k + 1);
 	m->named = m->cur.in_sync;
 	m->serving = true;
@@ -359,8 +366,8 @@ bool prot_membership_must_note(const struct prot_membership *m)
 	u64 members = m->cur.in_sync;
 
 	/*
-	 * A member of an add that is not committed may have that roster, which is above what this store
-	 * notes last, and so would be the base.
+	 * A member of an add that is not committed may have that roster, which is above what this
+	 * store notes last, and so would be the base.
 	 */
 	if (m->numbered && !PROT_MUTANT(N_NOTE_NAMED))
 		members |= m->named;
@@ -417,8 +424,9 @@ u64 prot_membership_heard(const struct prot_membership *m)
 {
 	u64 members = m->cur.in_sync;
 
+	/* an earlier roster that was begun may be on the member that it adds, and count there */
 	if (m->numbered && m->pending && !PROT_MUTANT(N_HELD_ADD))
-		members |= m->pend.in_sync;
+		members |= PROT_MUTANT(N_HELD_NAMED) ? m->pend.in_sync : m->named;
 	return m->serving ? members : 0;
 }
 

@@ -27,17 +27,17 @@
  * A numbered attachment has its number from the cluster store (driver/uapi/number.h). Then that
  * store is the witness for all hosts, and these rules are added:
  *
- *   witness   The store counts if the attachment of its roster is at least that of the roster found.
+ *   witness   The store counts if its roster's attachment is at least that of the roster found.
  *             The higher roster is the base. Epochs say nothing here: an add is noted after its
  *             commit, so the store may be behind by adds.
  *   reads     A witness lets another host go on with any k members. While the committed or the
- *             pending roster says WITNESS, reads need that many members of both rosters that
- *             any k of them include one.
+ *             pending roster says WITNESS, reads need that many members, of the committed
+ *             roster and of each one begun since, that any k of them include one.
  *   adds      A roster with a new member reaches the members in sync first, the new one last.
  *             Otherwise the new member alone could name itself in sync, after this host has gone
  *             back to the earlier roster.
  *   bars      Nothing is added at a barred place: its member is about to be replaced.
- *   forget    A member whose extent was forgotten does not count as missing.
+ *   forget    Where all others are opened, members whose extents were forgotten may be missing.
  *   again     An attach by the host's record, without the store, has no witness.
  *
  * Pure: the caller locks, writes rosters and knows what time is.
@@ -64,8 +64,9 @@ struct prot_membership {
 	 * Numbered: prot_membership_held() counts
 	 */
 	u8	held;
-	bool	numbered;	/* the attachment's number is the cluster store's */
-	bool	relies;		/* the store spoke for members not opened, so it notes the first roster */
+	bool	numbered;	/* of a writer: the attachment's number is the cluster store's */
+	/* the store spoke for members that were not opened, so it notes the first roster */
+	bool	relies;
 	u64	barred;		/* places at which nothing is added; the caller's, any time */
 };
 
@@ -86,11 +87,11 @@ struct prot_attach {
 	u64	served;
 	/* the number is the cluster store's, and @store is the roster noted there */
 	bool	numbered;
-	u64	number;		/* numbered: of this attachment, with restart; @highest is not used */
+	u64	number;		/* numbered: of this attachment; @highest is not used */
 	bool	again;		/* numbered: by the host's record, while the store is away */
 	/*
-	 * numbered: a member is on the only store host, and this host is another one. The loss of that
-	 * host would take a member and the witness at once
+	 * numbered: a member is on the only store host, and this host is another one. The loss of
+	 * that host would take a member and the witness at once
 	 */
 	bool	beside_store;
 	u64	barred;		/* numbered: places at which nothing is added */
@@ -110,9 +111,9 @@ struct prot_witness {
  * @m: filled on success: ATTACHING, with a roster of this attachment pending
  * @a: what is known
  *
- * Return: 0; -ENODATA: fewer than k of the members in sync were opened; -ESTALE: k or
- * more of them were not, and may have newer data; -EAGAIN: @a->stale, or @a->forgotten, gives
- * newer data up, and the store has to note the roster: call again with @a->witness; -EEXIST: the roster found is of a
+ * Return: 0; -ENODATA: fewer than k of the members in sync were opened; -ESTALE: k or more of them
+ * were not, and may have newer data; -EAGAIN: @a->stale, or @a->forgotten, gives newer data up, and
+ * the store has to note the roster: call again with @a->witness; -EEXIST: the roster found is of a
  * later attachment than @a->number, which ends this one.
  */
 int prot_membership_begin(struct prot_membership *m, const struct prot_attach *a);
@@ -124,8 +125,8 @@ int prot_membership_begin(struct prot_membership *m, const struct prot_attach *a
  *
  * With the rule of prot_membership_begin() fewer than k members were not opened, so no writer can
  * go on without one that is held for reading, as long as @m->held are. @a->highest is not needed.
- * Numbered: that holds of each reader, since the next writer may have a witness that the roster found
- * does not name. Forgotten members are missing: a writer has to give them up first.
+ * Numbered: that holds of each reader, since the next writer may have a witness that the roster
+ * found does not name. Forgotten members are missing: a writer has to give them up first.
  *
  * Return: 0; -ENODATA, -ESTALE: as there; -EUCLEAN: the writer did not end by a detach; -EEXIST:
  * as there.
@@ -176,17 +177,17 @@ int prot_membership_witness(struct prot_membership *m, bool on);
  * @m: not changing
  * @w: what is known
  *
- * Without the store a removal cannot be noted, and writes would wait. So the roster says that the store
- * is no witness, as long as all members answer: then the next attach needs all of them, and removals
- * need no note.
+ * Without the store a removal cannot be noted, and writes would wait. So the roster says that the
+ * store is no witness, as long as all members answer: then the next attach needs all of them, and
+ * removals need no note.
  *
  * Return: 1: prot_membership_witness(m, true); -1: prot_membership_witness(m, false); 0: none.
  */
 int prot_membership_witness_due(const struct prot_membership *m, const struct prot_witness *w);
 
 /*
- * Barred places to be confirmed to the store beside the committed roster. None while another roster is
- * pending: that one may add a member at such a place, and what the store notes of a removal is
+ * Barred places to be confirmed to the store beside the committed roster. None while another roster
+ * is pending: that one may add a member at such a place, and what the store notes of a removal is
  * no proof that the member is out.
  */
 u64 prot_membership_barred(const struct prot_membership *m);
@@ -203,8 +204,8 @@ int prot_membership_clean(struct prot_membership *m);
 bool prot_membership_must_note(const struct prot_membership *m);
 
 /*
- * Members that the pending roster has yet to be written to; each at any time, in any order. Numbered:
- * members that are added come when all others have the roster.
+ * Members that the pending roster has yet to be written to; each at any time, in any order.
+ * Numbered: members that are added come when all others have the roster.
  */
 u64 prot_membership_unwritten(const struct prot_membership *m);
 
@@ -215,8 +216,9 @@ bool prot_membership_written(struct prot_membership *m, u64 members);
 u64 prot_membership_readers(const struct prot_membership *m);
 
 /*
- * Numbered: with fewer than prot_membership_held() members of prot_membership_heard() here, reads wait.
- * A place with another extent in the pending roster is here if both extents are.
+ * With fewer than prot_membership_held() members of prot_membership_heard() here, reads wait. These
+ * are the members of the committed roster and of each one begun since. A place with another extent
+ * in the pending roster is here if both extents are.
  */
 u8 prot_membership_held(const struct prot_membership *m);
 u64 prot_membership_heard(const struct prot_membership *m);

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Rosters of numbered attachments: the cluster store is the witness. test_prot_roster.c has the rest. */
+/*
+ * Rosters of numbered attachments: the cluster store is the witness. test_prot_roster.c has the
+ * rest.
+ */
 #include <errno.h>
 #include <string.h>
 #include <linux/kernel.h>
@@ -168,6 +171,10 @@ static void test_held(void)
 	CU_ASSERT_EQUAL(prot_membership_held(&m), 2);
 	CU_ASSERT_EQUAL(prot_membership_heard(&m), 3);
 	CU_ASSERT_EQUAL(prot_membership_readers(&m), 1);
+	CU_ASSERT_EQUAL(prot_membership_remove(&m, 2), 0);	/* the add may have landed on it */
+	CU_ASSERT_EQUAL(prot_membership_heard(&m), 3);
+	CU_ASSERT(prot_membership_written(&m, 1));
+	CU_ASSERT_EQUAL(prot_membership_heard(&m), 1);
 	serving(&m, 15, 2, 4);
 	CU_ASSERT_EQUAL(prot_membership_held(&m), 3);
 	serving(&m, 7, 2, 4);
@@ -252,20 +259,34 @@ static void test_forgotten(void)
 	CU_ASSERT(prot_membership_must_note(&m));
 	CU_ASSERT_EQUAL(attach(&m, &found, &store, 2, &silent), -EAGAIN);
 	CU_ASSERT_EQUAL(attach(&m, &found, NULL, 2, &gone), 0);
+	/* Not where the store names another extent at that place. */
+	store.in_sync = 2;
+	memcpy(store.uuid[1], spare, sizeof(spare));
+	CU_ASSERT_EQUAL(attach(&m, &found, &store, 2, &gone), -ENODATA);
 	/* Not where another one is missing, in either roster. */
 	found = roster(number(7, 0), 9, 7, 1, 3);
 	store = roster(number(8, 0), 12, 1, 1, 3);
 	CU_ASSERT_EQUAL(attach(&m, &found, &store, 2, &gone), -ENODATA);
+	/* Member 2, which is out by both, may have a higher roster. */
 	found.in_sync = 3;
-	CU_ASSERT_EQUAL(attach(&m, &found, &store, 2, &gone), 0);
-	store.in_sync = 5;
+	CU_ASSERT_EQUAL(attach(&m, &found, &store, 2, &gone), -ENODATA);
+	CU_ASSERT_EQUAL(attach(&m, &found, &store, 6, &gone), 0);
+	CU_ASSERT_EQUAL(m.pend.in_sync, 2);
+	found.geo.width = store.geo.width = 4;
+	found.in_sync = 3;
+	store.in_sync = 9;
+	CU_ASSERT_EQUAL(attach(&m, &found, &store, 6, &gone), -ENODATA);
+	gone.forgotten = 9;
+	CU_ASSERT_EQUAL(attach(&m, &found, &store, 6, &gone), 0);
+	gone.forgotten = 5;
 	CU_ASSERT_EQUAL(attach(&m, &found, &store, 2, &gone), -ENODATA);
 	store.attach = number(6, 0);	/* older than the one found */
-	CU_ASSERT_EQUAL(attach(&m, &found, &store, 2, &gone), 0);
-	CU_ASSERT_EQUAL(attach(&m, &found, &store, 4, &gone), -ENODATA);
+	CU_ASSERT_EQUAL(attach(&m, &found, &store, 10, &gone), 0);
+	CU_ASSERT_EQUAL(attach(&m, &found, &store, 8, &gone), -ENODATA);
 }
 
-static int reading(struct prot_membership *m, const struct prot_roster *found, u64 opened, u64 forgotten)
+static int reading(struct prot_membership *m, const struct prot_roster *found, u64 opened,
+		   u64 forgotten)
 {
 	u8 uuid[PROT_WIDTH_MAX][PROT_UUID_LEN] = { { 0 } };
 	struct prot_attach a = {
@@ -284,7 +305,7 @@ static void test_read(void)
 	struct prot_roster found = roster(number(9, 3), 9, 3, 1, 2);
 	struct prot_membership m;
 
-	found.flags = PROT_ROSTER_CLEAN;	/* the next writer may have a witness nevertheless */
+	found.flags = PROT_ROSTER_CLEAN;	/* the next writer may have a witness */
 	CU_ASSERT_EQUAL(reading(&m, &found, 1, 0), -ESTALE);
 	CU_ASSERT_EQUAL(reading(&m, &found, 3, 0), 0);
 	CU_ASSERT_EQUAL(m.held, 2);

@@ -129,7 +129,32 @@ enum prot_mutant {
 	PROT_MUT_R_SWAP_NOTE,	/* ... and the store does not note it first */
 	PROT_MUT_R_SWAP_FREE,	/* the extent before is freed before that is committed */
 	PROT_MUT_R_END,
-	PROT_MUTANTS_END = PROT_MUT_R_END
+	/* rosters of numbered attachments: sim-roster-store */
+	PROT_MUT_N_FIRST = PROT_MUT_R_END,
+	/* the store counts only if its epoch is not behind, either */
+	PROT_MUT_N_STORE_EPOCH = PROT_MUT_N_FIRST,
+	PROT_MUT_N_STORE_OLD,	/* ... or whatever attachment its roster is of */
+	PROT_MUT_N_AGAIN,	/* ... or for an attach without the store */
+	PROT_MUT_N_RESTART,	/* rosters lack the restart */
+	PROT_MUT_N_HELD_K,	/* reads with k members, though a witness lets k others go on */
+	PROT_MUT_N_HELD_CUR,	/* ... until the roster that says so is committed */
+	PROT_MUT_N_HELD_ADD,	/* ... or without the member of a pending add */
+	PROT_MUT_N_HELD_NAMED,	/* ... once a removal follows that add */
+	PROT_MUT_N_ADD_ORDER,	/* the new member gets the roster that adds it first */
+	PROT_MUT_N_READ_FLAG,	/* a reader has k members, if the roster found names no witness */
+	PROT_MUT_N_READ_FORGOTTEN,	/* ... or gives up members that were forgotten */
+	PROT_MUT_N_BAR,		/* a member is added at a barred place */
+	PROT_MUT_N_BAR_EARLY,	/* ... or was begun to be, when the bar is confirmed */
+	PROT_MUT_N_OPEN,	/* an attach opens what the layout names, not the store's roster */
+	PROT_MUT_N_DEAD,	/* no dead time when that many extents are opened, whichever */
+	PROT_MUT_N_BESIDE,	/* a witness beside a member on the only store host */
+	PROT_MUT_N_RELIES,	/* a store that spoke for members does not note what follows */
+	PROT_MUT_N_NOTE_NAMED,	/* what an uncommitted add named leaves without a note */
+	PROT_MUT_N_FORGET_ANY,	/* one forgotten member lets any be missing */
+	PROT_MUT_N_FORGET_AWAY,	/* ... or others that are not in sync be away */
+	PROT_MUT_N_FORGET_FOUND,	/* ... the store's roster does not count */
+	PROT_MUT_N_END,
+	PROT_MUTANTS_END = PROT_MUT_N_END
 };
 
 #ifdef PROT_MUTANTS

@@ -2,7 +2,8 @@
 /*
  * Which members of a group may be read, and which must be written before a write is
  * acknowledged, while its rosters change. The rules have been searched exhaustively
- * with two hosts, partitions, crashes and lost stores: tests/sim/roster.c.
+ * with two hosts, partitions, crashes and lost stores: tests/sim/roster.c; those of numbered
+ * attachments: tests/sim/roster_store.c.
  *
  *     begin          durable on all of it        a change, maybe removals after it
  *   ----------> ATTACHING ---------------> SERVING ---------------> CHANGING
@@ -22,6 +23,22 @@
  * this one before, may have gone on with those. Only a witness says the opposite. This
  * host's store is a witness when the roster says that each removal was noted in the
  * store before the roster was written.
+ *
+ * A numbered attachment has its number from the cluster store (driver/uapi/number.h). Then that
+ * store is the witness for all hosts, and these rules are added:
+ *
+ *   witness   The store counts if its roster's attachment is at least that of the roster found.
+ *             The higher roster is the base. Epochs say nothing here: an add is noted after its
+ *             commit, so the store may be behind by adds.
+ *   reads     A witness lets another host go on with any k members. While the committed or the
+ *             pending roster says WITNESS, reads need that many members, of the committed
+ *             roster and of each one begun since, that any k of them include one.
+ *   adds      A roster with a new member reaches the members in sync first, the new one last.
+ *             Otherwise the new member alone could name itself in sync, after this host has gone
+ *             back to the earlier roster.
+ *   bars      Nothing is added at a barred place: its member is about to be replaced.
+ *   forget    Where all others are opened, members whose extents were forgotten may be missing.
+ *   again     An attach by the host's record, without the store, has no witness.
  *
  * Pure: the caller locks, writes rosters and knows what time is.
  */
@@ -43,9 +60,14 @@ struct prot_membership {
 	bool	noted;
 	/*
 	 * members needed here for reads: k. If a writer's store is a witness, the writer goes on
-	 * with any k: then enough members for each set of k to include one that is here
+	 * with any k: then enough members for each set of k to include one that is here.
+	 * Numbered: prot_membership_held() counts
 	 */
 	u8	held;
+	bool	numbered;	/* of a writer: the attachment's number is the cluster store's */
+	/* the store spoke for members that were not opened, so it notes the first roster */
+	bool	relies;
+	u64	barred;		/* places at which nothing is added; the caller's, any time */
 };
 
 /* Facts known to an attach. */
@@ -63,6 +85,25 @@ struct prot_attach {
 	bool	stale;
 	/* the attachment served by this host and not ended, 0: none */
 	u64	served;
+	/* the number is the cluster store's, and @store is the roster noted there */
+	bool	numbered;
+	u64	number;		/* numbered: of this attachment; @highest is not used */
+	bool	again;		/* numbered: by the host's record, while the store is away */
+	/*
+	 * numbered: a member is on the only store host, and this host is another one. The loss of
+	 * that host would take a member and the witness at once
+	 */
+	bool	beside_store;
+	u64	barred;		/* numbered: places at which nothing is added */
+	u64	forgotten;	/* numbered: places whose extents were forgotten for good */
+};
+
+/* Facts on which the change of WITNESS depends. */
+struct prot_witness {
+	bool	away;		/* the store has been away for 30 s, or its daemon has */
+	bool	noted;		/* the store has noted the committed roster */
+	bool	beside_store;	/* as in struct prot_attach */
+	u64	here;		/* members that answer */
 };
 
 /**
@@ -70,9 +111,10 @@ struct prot_attach {
  * @m: filled on success: ATTACHING, with a roster of this attachment pending
  * @a: what is known
  *
- * Return: 0; -ENODATA: fewer than k of the members in sync were opened; -ESTALE: k or
- * more of them were not, and may have newer data; -EAGAIN: @a->stale gives newer data up, and
- * the store has to note the roster: call again with @a->witness.
+ * Return: 0; -ENODATA: fewer than k of the members in sync were opened; -ESTALE: k or more of them
+ * were not, and may have newer data; -EAGAIN: @a->stale, or @a->forgotten, gives newer data up, and
+ * the store has to note the roster: call again with @a->witness; -EEXIST: the roster found is of a
+ * later attachment than @a->number, which ends this one.
  */
 int prot_membership_begin(struct prot_membership *m, const struct prot_attach *a);
 
@@ -83,8 +125,11 @@ int prot_membership_begin(struct prot_membership *m, const struct prot_attach *a
  *
  * With the rule of prot_membership_begin() fewer than k members were not opened, so no writer can
  * go on without one that is held for reading, as long as @m->held are. @a->highest is not needed.
+ * Numbered: that holds of each reader, since the next writer may have a witness that the roster
+ * found does not name. Forgotten members are missing: a writer has to give them up first.
  *
- * Return: 0; -ENODATA, -ESTALE: as there; -EUCLEAN: the writer did not end by a detach.
+ * Return: 0; -ENODATA, -ESTALE: as there; -EUCLEAN: the writer did not end by a detach; -EEXIST:
+ * as there.
  */
 int prot_membership_read(struct prot_membership *m, const struct prot_attach *a);
 
@@ -127,6 +172,26 @@ int prot_membership_swap(struct prot_membership *m, u32 member, const u8 *uuid);
 /* meshd notes removals from now on, and has noted this roster; or meshd is away. */
 int prot_membership_witness(struct prot_membership *m, bool on);
 
+/**
+ * prot_membership_witness_due() - the change of WITNESS that a numbered attachment has to make
+ * @m: not changing
+ * @w: what is known
+ *
+ * Without the store a removal cannot be noted, and writes would wait. So the roster says that the
+ * store is no witness, as long as all members answer: then the next attach needs all of them, and
+ * removals need no note.
+ *
+ * Return: 1: prot_membership_witness(m, true); -1: prot_membership_witness(m, false); 0: none.
+ */
+int prot_membership_witness_due(const struct prot_membership *m, const struct prot_witness *w);
+
+/*
+ * Barred places to be confirmed to the store beside the committed roster. None while another roster
+ * is pending: that one may add a member at such a place, and what the store notes of a removal is
+ * no proof that the member is out.
+ */
+u64 prot_membership_barred(const struct prot_membership *m);
+
 /* All is in place and drained; ends with the attachment. Return: 0, or -EBUSY. */
 int prot_membership_clean(struct prot_membership *m);
 
@@ -138,7 +203,10 @@ int prot_membership_clean(struct prot_membership *m);
  */
 bool prot_membership_must_note(const struct prot_membership *m);
 
-/* Members that the pending roster has yet to be written to; each at any time, in any order. */
+/*
+ * Members that the pending roster has yet to be written to; each at any time, in any order.
+ * Numbered: members that are added come when all others have the roster.
+ */
 u64 prot_membership_unwritten(const struct prot_membership *m);
 
 /* The pending roster is durable on @members. Return: true if now committed. */
@@ -146,6 +214,14 @@ bool prot_membership_written(struct prot_membership *m, u64 members);
 
 /* Members to read from; with fewer than @m->held of them here, reads wait. */
 u64 prot_membership_readers(const struct prot_membership *m);
+
+/*
+ * With fewer than prot_membership_held() members of prot_membership_heard() here, reads wait. These
+ * are the members of the committed roster and of each one begun since. A place with another extent
+ * in the pending roster is here if both extents are.
+ */
+u8 prot_membership_held(const struct prot_membership *m);
+u64 prot_membership_heard(const struct prot_membership *m);
 
 /* Members needed by a write before the acknowledgment. */
 u64 prot_membership_writers(const struct prot_membership *m);

@@ -48,7 +48,10 @@ struct prot_geometry {
 
 /* A roster in memory. */
 struct prot_roster {
-	u64	attach;			/* number of the attachment of this roster, never 0 */
+	/*
+	 * number of the attachment of this roster, never 0; numbered: with generation and restart
+	 */
+	u64	attach;
 	u64	epoch;			/* grows with each roster of the group */
 	u64	in_sync;		/* bit i: member i has every acknowledged write */
 	u32	flags;			/* enum prot_roster_flag */
@@ -99,6 +102,12 @@ static_assert(offsetof(struct prot_roster_rec, bytes) == 72, "on disk");
 static_assert(offsetof(struct prot_roster_rec, sum) == 120, "on disk");
 static_assert(offsetof(struct prot_roster_rec, entry) == 128, "on disk");
 static_assert(sizeof(struct prot_roster_rec) <= PROT_ROSTER_BLOCK, "on disk");
+
+/*
+ * True: @extent is in sync by the store's roster @r, so an attach opens it, whatever the layout
+ * says.
+ */
+bool prot_roster_opens(const struct prot_roster *r, const u8 *extent);
 
 /* More than 0: @a is the higher one. Only of one group. */
 int prot_roster_cmp(const struct prot_roster *a, const struct prot_roster *b);

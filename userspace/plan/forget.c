@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include "userspace/plan/change.h"
 #include "userspace/plan/forget.h"
 #include "userspace/plan/mutant.h"
 
@@ -20,6 +21,12 @@ enum plan_verdict plan_forget(const struct plan_volume *volume, const struct pla
 	return PLAN_GO;
 }
 
+bool plan_forget_drops(const struct plan_attached *r, const struct muuid *extent)
+{
+	return r->mode != PLAN_NONE && plan_layout_names(&r->layout, extent) &&
+	       !plan_mutant(PLAN_MUT_FORGET_RECORD);
+}
+
 static bool newer(const struct plan_roster *a, const struct plan_roster *b)
 {
 	return a->attach != b->attach ? a->attach > b->attach : a->epoch > b->epoch;
@@ -33,6 +40,8 @@ bool plan_given_up(const struct plan_group_found *g)
 		return false;
 	if (plan_mutant(PLAN_MUT_FORGET_ANY))
 		return g->found_forgotten || g->noted_forgotten;
+	if (g->away && !plan_mutant(PLAN_MUT_FORGET_AWAY))
+		return false;
 	if (in & ~g->found_opened & ~g->found_forgotten)
 		return false;
 	if (!g->noted || !newer(g->noted, g->found) || plan_mutant(PLAN_MUT_FORGET_FOUND))

@@ -17,13 +17,20 @@
 enum plan_verdict plan_forget(const struct plan_volume *volume, const struct plan_access *access,
 			      u32 readers, bool stopped, struct plan_txn *t);
 
+/*
+ * True if a forget takes @extent out of a host's record, which names it. A host that comes back
+ * without the store would serve the forgotten member by that record.
+ */
+bool plan_forget_drops(const struct plan_attached *r, const struct muuid *extent);
+
 /* What an attach knows of one group: bits are members of the roster beside them. */
 struct plan_group_found {
-	const struct plan_roster *found;	/* the highest one of the members that were opened */
+	const struct plan_roster *found;	/* the highest one of the opened members */
 	u64	found_opened;		/* its members in sync that were */
 	u64	found_forgotten;	/* ... whose drives are forgotten */
 	const struct plan_roster *noted;	/* of roster/V; NULL: none */
 	u64	noted_opened, noted_forgotten;
+	bool	away;		/* a member that is not forgotten was not opened, in sync or not */
 	u8	data;			/* k */
 };
 
@@ -31,7 +38,9 @@ struct plan_group_found {
  * plan_given_up() - true if the group may attach by @found although others may have newer data
  *
  * At least k members in sync are opened, and every one that is missing, of the roster found and of
- * the one noted, if that is newer, was forgotten. An older forget must not admit a stale copy.
+ * the one noted, if that is newer, was forgotten. An older forget must not admit a stale copy. No
+ * other member is away: it might have a higher roster than @found, which the attach that was noted
+ * last did not see either.
  */
 bool plan_given_up(const struct plan_group_found *g);
 

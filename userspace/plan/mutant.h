@@ -72,6 +72,8 @@ enum plan_mutant {
 	PLAN_MUT_FORGET_HELD,		/* forgotten while it is attached */
 	PLAN_MUT_FORGET_ANY,		/* one forgotten member lets any be missing */
 	PLAN_MUT_FORGET_FOUND,		/* ... the store's roster does not count */
+	PLAN_MUT_FORGET_AWAY,		/* ... members that are not in sync may be away */
+	PLAN_MUT_FORGET_RECORD,		/* ... and records of hosts keep what is forgotten */
 	PLAN_MUTANTS_NR,
 };
 

@@ -431,6 +431,29 @@ static void test_gives_nested(void)
 	json_decref(is);
 }
 
+/* Elements whose identity is a number. */
+static void test_gives_numbered(void)
+{
+	static const struct { int kind; const char *list; } t[] = {
+		{ KEY_ROSTER, "groups" }, { KEY_VOLUME, "leaving" },
+	};
+
+	for (size_t n = 0; n < ARRAY_SIZE(t); n++) {
+		char *text = good_text(t[n].kind);
+		json_t *was = json_loads(text, 0, NULL), *is;
+
+		free(text);
+		json_object_set_new(json_array_get(json_object_get(was, t[n].list), 1), "later", json_integer(1));
+		is = json_deep_copy(was);
+		json_array_remove(json_object_get(is, t[n].list), 0);
+		CU_ASSERT_EQUAL(follows(t[n].kind, was, is), 1);
+		json_object_del(json_array_get(json_object_get(is, t[n].list), 0), "later");
+		CU_ASSERT_EQUAL(follows(t[n].kind, was, is), 0);
+		json_decref(was);
+		json_decref(is);
+	}
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
@@ -446,6 +469,7 @@ int main(void)
 		{ "members with rules of their own", test_kept_plain },
 		{ "unknown members of the former value", test_gives },
 		{ "the same in nested objects", test_gives_nested },
+		{ "the same in numbered elements", test_gives_numbered },
 		{ NULL, NULL },
 	};
 

@@ -20,12 +20,9 @@ SIM_MAIN    := $(addprefix tests/sim/,main.c mutants.c story.c guard.c)
 SIM_VOLUME  := $(addprefix tests/sim/,volume.c guard.c)
 SIM_ROSTER  := $(addprefix tests/sim/,roster.c roster_steps.c roster_ro.c roster_evict.c)
 SIM_ROSTER  += protect/roster/roster.c protect/roster/membership.c
-<<<<<<< HEAD
 SIM_CLUSTER := $(wildcard tests/sim/cluster/*.c userspace/plan/*.c) userspace/format/uuid.c
-=======
 SIM_RSTORE  := $(wildcard tests/sim/roster_store*.c userspace/plan/*.c) userspace/format/uuid.c
 SIM_RSTORE  += protect/mutant.c protect/roster/roster.c protect/roster/membership.c
->>>>>>> wt-ros
 SIM_HDR     := $(wildcard driver/uapi/*.h protect/*.h protect/*/*.h tests/sim/*.h userspace/shim/*/*.h)
 SIM_CFLAGS  := -std=gnu11 -g -O2 -Wall -Wextra -Werror -DPROT_MUTANTS -Iuserspace/shim -I.
 
@@ -58,17 +55,15 @@ $(BUILD)/sim/sim-roster: $(SIM_ROSTER) $(SIM_HDR)
 	@mkdir -p $(@D)
 	$(CC) $(SIM_CFLAGS) -o $@ $(SIM_ROSTER) -lxxhash
 
-<<<<<<< HEAD
 # Decisions of the cluster with rules that can be taken out.
 $(BUILD)/sim/sim-cluster: $(SIM_CLUSTER) $(wildcard tests/sim/cluster/*.h userspace/plan/*.h \
 		userspace/format/uuid.h driver/uapi/number.h userspace/shim/*/*.h)
 	@mkdir -p $(@D)
 	$(CC) $(SIM_CFLAGS) -DPLAN_MUTANTS -o $@ $(SIM_CLUSTER) -lxxhash
-=======
+
 $(BUILD)/sim/sim-roster-store: $(SIM_RSTORE) $(SIM_HDR) $(wildcard userspace/plan/*.h)
 	@mkdir -p $(@D)
 	$(CC) $(SIM_CFLAGS) -DPLAN_MUTANTS -o $@ $(SIM_RSTORE) -lxxhash
->>>>>>> wt-ros
 
 sim: $(BUILD)/sim/sim$(if $(filter 4096,$(LBA)),-4k)
 	@SIM_LEVEL=$(LEVEL) $(if $(SEED),$(if $(TRACE),SIM_TRACE=1) $< seed $(SEED),$< random $(SEEDS) $(FIRST))
@@ -82,14 +77,10 @@ sim-mutants: $(BUILD)/sim/sim
 sim-exhaustive: $(SIM_SEARCH)
 	@SIM_SECONDS=$(SIM_SECONDS) tests/sim/exhaustive long $<
 
-<<<<<<< HEAD
 sim-cluster: $(BUILD)/sim/sim-cluster
 	@$< $(if $(TIER),$(TIER),check)
 
-check-sim: $(BUILD)/sim/sim-volume $(addprefix $(BUILD)/sim/,sim sim-4k sim-asan sim-roster sim-cluster) $(SIM_SEARCH)
-=======
-check-sim: $(BUILD)/sim/sim-volume $(addprefix $(BUILD)/sim/,sim sim-4k sim-asan sim-roster sim-roster-store) $(SIM_SEARCH)
->>>>>>> wt-ros
+check-sim: $(BUILD)/sim/sim-volume $(addprefix $(BUILD)/sim/,sim sim-4k sim-asan sim-roster sim-roster-store sim-cluster) $(SIM_SEARCH)
 	@tests/sim/check $(if $(TIER),$(TIER),check) $(BUILD)/sim
 
 .PHONY: sim sim-cluster sim-volume sim-mutants sim-exhaustive check-sim

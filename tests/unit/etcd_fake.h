@@ -151,6 +151,19 @@ static void fake_connection(struct fake *f)
 			return;
 }
 
+/* Bytes that are not read would make the kernel drop what the client has not read. */
+static void fake_close(struct fake *f)
+{
+	struct timeval most = { .tv_sec = 20 };
+	u8 bytes[4096];
+
+	setsockopt(f->fd, SOL_SOCKET, SO_RCVTIMEO, &most, sizeof(most));
+	shutdown(f->fd, SHUT_WR);
+	while (!__atomic_load_n(&f->stop, __ATOMIC_RELAXED) && recv(f->fd, bytes, sizeof(bytes), 0) > 0)
+		;
+	close(f->fd);
+}
+
 static void *fake_run(void *arg)
 {
 	struct fake *f = arg;
@@ -163,7 +176,7 @@ static void *fake_run(void *arg)
 		if (f->fd < 0)
 			continue;
 		fake_connection(f);
-		close(f->fd);
+		fake_close(f);
 	}
 	close(f->listen_fd);
 	return NULL;

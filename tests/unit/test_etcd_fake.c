@@ -249,11 +249,13 @@ static struct fake *watch_on;
 
 static bool say(unsigned int stream, Etcd__WatchResponse *r, s64 id)
 {
-	u8 msg[1024];
+	u8 msg[1024] = { 0 };
+	size_t len;
 
 	r->header = &header;
 	r->watch_id = id;
-	return fake_message(watch_on, stream, msg, etcd__watch_response__pack(r, msg), 8192);
+	len = etcd__watch_response__pack(r, msg);
+	return fake_message(watch_on, stream, msg, len, 8192);
 }
 
 static bool say_created(unsigned int stream, s64 id, u64 revision)

@@ -55,6 +55,7 @@ struct et_xfer {
 	bool	open;		/* more may be sent: a stream */
 	bool	paused;
 	bool	replied;
+	u64	moved_ms;	/* when bytes of the answer came last */
 	int	err;		/* of on_message(), or of the bytes */
 	char	words[CURL_ERROR_SIZE];
 	/* Of a stream: each message. NULL: the one message stays in @rx. */
@@ -186,6 +187,11 @@ void et_leave(struct store_etcd *e, unsigned int endpoint);
 /* et_xfer.c */
 /* Append a message to be sent. */
 int et_xfer_put(struct et_xfer *x, const ProtobufCMessage *m);
+/*
+ * The longest wait for the transport, at most @ms: libcurl 7.88 waits for its socket while bytes of
+ * a long message that it has read are left in it, or the peer waits for leave to send more.
+ */
+u64 et_xfer_wait(const struct et_xfer *x, u64 now, u64 ms);
 /* The transport goes on after a pause; not in a callback. */
 void et_xfer_go_on(struct et_xfer *x);
 int et_xfer_begin(struct et_xfer *x, struct store_etcd *e, CURLM *multi, const struct et_send *send);

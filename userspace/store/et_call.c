@@ -62,7 +62,7 @@ static int run(struct et_handle *h, u64 end)
 		now = store_now_ms();
 		if (now >= end)
 			return CURLE_OPERATION_TIMEDOUT;
-		wait_for(h, end - now);
+		wait_for(h, et_xfer_wait(&h->x, now, end - now));
 	}
 }
 

@@ -212,21 +212,38 @@ static void take_done(struct store_etcd *e)
 	}
 }
 
-/* 0, or when the next probe for life is due; a member that is silent for too long: -ETIMEDOUT. */
-static int check_life(struct et_handle *h, u64 now)
+static u64 later(u64 a, u64 b)
+{
+	return a > b ? a : b;
+}
+
+/* When a stream is dead, or is probed, if nothing comes until then. A long message is no silence. */
+static u64 life_due(const struct et_handle *h)
 {
 	const struct store_etcd *e = h->e;
+	const struct et_stream *st = &h->stream;
+
+	if (st->ping_ms)
+		return later(st->ping_ms, st->x.moved_ms) + e->dead_ms;
+	if (!st->heard)
+		return later(st->began_ms, st->x.moved_ms) + e->dial_ms;
+	return later(st->heard_ms, st->x.moved_ms) + e->ping_ms;
+}
+
+/* Probe a quiet stream; a member that is silent for too long: -ETIMEDOUT. */
+static int check_life(struct et_handle *h, u64 now)
+{
 	struct et_stream *st = &h->stream;
 
-	if (st->ping_ms ? now >= st->ping_ms + e->dead_ms : !st->heard && now >= st->began_ms + e->dial_ms) {
-		snprintf(st->why, sizeof(st->why), "etcd at %.100s: a stream of watches is silent since %llu ms",
-			 e->endpoint[st->endpoint], (unsigned long long)(now - st->heard_ms));
-		return -ETIMEDOUT;
-	}
-	if (st->ping_ms || !st->heard || now < st->heard_ms + e->ping_ms)
+	if (now < life_due(h))
 		return 0;
-	st->ping_ms = now;
-	return put_ping(h);
+	if (!st->ping_ms && st->heard) {
+		st->ping_ms = now;
+		return put_ping(h);
+	}
+	snprintf(st->why, sizeof(st->why), "etcd at %.100s: a stream of watches is silent since %llu ms",
+		 h->e->endpoint[st->endpoint], (unsigned long long)(now - st->heard_ms));
+	return -ETIMEDOUT;
 }
 
 /* The end of a handle; its thread waits for this. */
@@ -324,7 +341,6 @@ static u64 sooner(u64 a, u64 b)
 /* When the next step of a handle is due, but for what wakes the thread. */
 static u64 due(struct et_handle *h, u64 now)
 {
-	const struct store_etcd *e = h->e;
 	const struct et_stream *st = &h->stream;
 	u64 at = now + IDLE_MS;
 
@@ -334,12 +350,11 @@ static u64 due(struct et_handle *h, u64 now)
 	if (h->watches && !st->full && !st->running)
 		at = sooner(at, st->retry_ms);
 	pthread_mutex_unlock(&h->e->lock);
-	if (!st->running)
-		return at;
-	if (st->ping_ms)
-		return sooner(at, st->ping_ms + e->dead_ms);
-	at = sooner(at, st->heard ? st->heard_ms + e->ping_ms : st->began_ms + e->dial_ms);
-	return st->probe_ms > now ? sooner(at, st->probe_ms) : at;
+	if (st->running)
+		at = sooner(at, now + et_xfer_wait(&st->x, now, later(life_due(h), now) - now));
+	if (st->probing)
+		at = sooner(at, now + et_xfer_wait(&st->probe, now, IDLE_MS));
+	return !st->probing && st->probe_ms > now ? sooner(at, st->probe_ms) : at;
 }
 
 /* One turn for each handle. Return: when the next one is due; 0: the engine ends. */

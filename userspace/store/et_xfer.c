@@ -18,6 +18,9 @@
 #include "userspace/store/et.h"
 
 #define IDLE_S		60	/* a connection that was idle longer is not used again */
+#define PENDING_MS	10U
+#define UNANSWERED_MS	100U
+#define QUIET_MS	200	/* a stream that was silent so long has nothing pending */
 #define UNACKED_MS	10000U	/* bytes that the peer's kernel does not acknowledge */
 
 static size_t on_read(char *to, size_t size, size_t n, void *priv)
@@ -65,6 +68,7 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *priv)
 	int ret;
 
 	n *= size;
+	x->moved_ms = store_now_ms();
 	if (x->head.http != 200 || !x->head.grpc)
 		return n;
 	while (at < n) {
@@ -126,6 +130,17 @@ int et_xfer_put(struct et_xfer *x, const ProtobufCMessage *m)
 	protobuf_c_message_pack(m, x->out + x->out_len + GRPC_PREFIX);
 	x->out_len += GRPC_PREFIX + len;
 	return 0;
+}
+
+u64 et_xfer_wait(const struct et_xfer *x, u64 now, u64 ms)
+{
+	u64 most = ms;
+
+	if (!x->open)
+		most = x->head.http ? PENDING_MS : UNANSWERED_MS;
+	else if (grpc_cut(&x->rx) || now < x->moved_ms + QUIET_MS)
+		most = PENDING_MS;
+	return ms < most ? ms : most;
 }
 
 void et_xfer_go_on(struct et_xfer *x)
@@ -246,6 +261,7 @@ int et_xfer_begin(struct et_xfer *x, struct store_etcd *e, CURLM *multi, const s
 	x->out_at = 0;
 	x->paused = x->replied = false;
 	x->err = 0;
+	x->moved_ms = 0;
 	x->words[0] = 0;
 	snprintf(url, sizeof(url), "%s/etcdserverpb.%s", e->endpoint[send->endpoint], send->method);
 	curl_easy_setopt(x->easy, CURLOPT_URL, url);

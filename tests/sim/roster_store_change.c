@@ -33,7 +33,8 @@ static void change_replace(const struct rs_state *s, u32 place)
 
 	rs_facts(s, &f);
 	/* a roster that is noted before its commit says nothing of who is out */
-	if (s->moves == rs_most.moves || !s->s.committed || plan_change(&c, &txn) != PLAN_GO)
+	if (s->moves == rs_most.moves || !s->s.committed || !(s->s.bar >> place & 1) ||
+	    plan_change(&c, &txn) != PLAN_GO)
 		return;
 	t.moves++;
 	t.s.version = 2;
@@ -113,7 +114,12 @@ static void change_bar(const struct rs_state *s, int h)
 			rs_reach(&t);
 		}
 	}
-	if (s->h[h].version != s->s.version || s->h[h].barred == s->s.bar)
+	/*
+	 * A bar is lifted after roster/V confirms it no more. Else a later change of the place would
+	 * rely on the confirmation of an earlier one that was cancelled.
+	 */
+	if (s->h[h].version != s->s.version || s->h[h].barred == s->s.bar ||
+	    s->s.confirmed & ~s->s.bar)
 		return;
 	t = *s;
 	t.h[h].barred = s->s.bar;

@@ -320,7 +320,7 @@ bool rs_note(struct rs_state *s, int h)
 	s->s.committed = !first;
 	s->s.reporter = RS_ACCESS(x->number);
 	s->s.reported = x->version;
-	s->s.confirmed = prot_membership_barred(&m);
+	s->s.confirmed = prot_membership_barred(&m) & s->s.bar;	/* those still wanted */
 	if (first)
 		x->unnoted = 0;
 	return true;

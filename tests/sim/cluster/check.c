@@ -11,6 +11,12 @@ static void check_reader(const struct state *s, int h)
 		if ((s->d[d].rg >> h & 1) && s->srv > known)
 			complain("a reader reads beside or across a writer");
 	}
+	for (int p = 0; p < PLACES; p++) {
+		u8 e = x->lay.pl[p];
+
+		if (e && (s->d[drive_of(e)].rg >> h & 1) && s->d[drive_of(e)].x != e)
+			complain("V reads bytes that are V's no more");
+	}
 }
 
 static void check_writer(const struct state *s, int h)

@@ -22,6 +22,9 @@ const struct layer layers[] = {
 	{ "L6 retake, readers, recover",
 	  "writes=1 attaches=3 retakes=1 readers=1 record=1 backs=1 recovers=1" },
 	{ "L6 deleted", "writes=1 attaches=1 crashes=1 record=1 agains=1 deletes=1 others=1 allocs=1" },
+	{ "L6 HELD, late", "writes=1 crashes=1 attaches=2 plain=1 restarts=1 cuts=1 retakes=1 lates=1" },
+	{ "L6 all of it", "writes=1 attaches=2 crashes=1 record=1 agains=1 retakes=1 plain=1 readers=1 "
+	  "backs=1 recovers=1 restarts=1" },
 	{ "L6 HELD, probes", "writes=1 crashes=1 attaches=2 plain=1 restarts=1 cuts=1 retakes=1" },
 	{ NULL, NULL }
 };
@@ -37,10 +40,7 @@ const struct layer larger[] = {
 	{ "L5 extended, two hosts", "drives=3 writes=1 attaches=2 changes=1 allocs=1 backs=1 recovers=1 "
 	  "flights=0" },
 	{ "L6 HELD, three attaches", "writes=1 crashes=1 attaches=3 plain=1 restarts=1 cuts=1 retakes=1" },
-	{ "L6 HELD, late", "writes=1 crashes=1 attaches=2 plain=1 restarts=1 cuts=1 retakes=1 lates=1" },
 	{ "L6 retake twice, recover", "writes=2 attaches=3 retakes=2 backs=1 recovers=1" },
-	{ "L6 all of it", "writes=1 attaches=2 crashes=1 record=1 agains=1 retakes=1 plain=1 readers=1 "
-	  "backs=1 recovers=1 restarts=1" },
 	{ NULL, NULL }
 };
 
@@ -151,7 +151,8 @@ const struct mutant mutants[] = {
 	{ PLAN(RECOVER_HOLDER), .name = "the label's holder is kept", RETAKE, NULL },
 	/* record, retake, HELD */
 	{ PLAN(AGAIN_RESTART), .name = "the record's restart + 1 [5i]", AGAIN, FORMER },
-	{ PLAN(AGAIN_FOREIGN), .name = "by the record over another attacher", AGAIN, NULL },
+	{ PLAN(AGAIN_FOREIGN), .name = "by the record over another attacher",
+	  "attaches=2 crashes=1 retakes=1 plain=1 record=1 agains=1", NONE },
 	{ PLAN(AGAIN_OLDER), .name = "... by labels of another number", AGAIN, NULL },
 	{ RULE(RECORD_ATTACH), .name = "no record after the attach", AGAIN, "power cut now: nothing" },
 	{ RULE(RECORD_ERASED), .name = "the record outlives the release", AGAIN, NONE },

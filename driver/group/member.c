@@ -257,8 +257,8 @@ static void member_rejoin(struct mesh_group *g, u32 i)
 	if (g->engine->in_sync >> i & 1) {
 		slot->join_wait = 0;
 		slot->join_at = jiffies;
-	} else if (!member_uses(g, i) && member_up(slot) && !READ_ONCE(slot->barred) && !READ_ONCE(slot->shut) &&
-		   time_after_eq(jiffies, slot->join_at)) {
+	} else if (!member_uses(g, i) && member_up(slot) && !READ_ONCE(slot->barred) &&
+		   !READ_ONCE(slot->shut) && time_after_eq(jiffies, slot->join_at)) {
 		queue_delayed_work(mesh_wq, &g->start_work, 0);
 	}
 }

@@ -78,8 +78,8 @@ static bool start_fits(struct mesh_group *g, const struct prot_roster *r, u32 i)
 }
 
 /*
- * Return: a number below the attach numbers that the group may take. The restart of an access number
- * is counted from the labels and rosters of this group, which other groups do not raise.
+ * Return: a number below the attach numbers that the group may take. The restart of an access
+ * number is counted from the labels and rosters of this group, which other groups do not raise.
  */
 static u64 start_floor(struct mesh_group *g)
 {

@@ -56,9 +56,9 @@ int mesh_nl_bars(struct genl_info *info, u32 places, unsigned long **bars)
 	if (!*bars)
 		return -ENOMEM;
 	for (i = 0; i < nla_len(a) / sizeof(u32); i++) {
-		memcpy(&place, data + i * sizeof(u32), sizeof(u32));	/* aligned to 4 bytes only */
+		memcpy(&place, data + i * sizeof(u32), sizeof(u32));
 		if (place >= places)
-			return mesh_nl_refuse(info, -EINVAL, "BARS names a place that is not there");
+			return mesh_nl_refuse(info, -EINVAL, "BARS names no place of the layout");
 		__set_bit(place, *bars);
 	}
 	return 0;
@@ -263,13 +263,14 @@ int mesh_nl_member_probe(struct sk_buff *skb, struct genl_info *info)
 	int err = mesh_nl_admin(skb, info);
 	struct rdda_probe p = { 0 };
 	struct sk_buff *msg;
-	void *hdr;
+	void *hdr = NULL;
 
 	err = err ?: nl_probe(info, &p);
 	if (err)
 		return err;
 	msg = genlmsg_new(MESH_NL_PROBE_BYTES, GFP_KERNEL);
-	hdr = msg ? genlmsg_put_reply(msg, info, &mesh_nl_family, 0, MESHBLK_CMD_MEMBER_PROBE) : NULL;
+	if (msg)
+		hdr = genlmsg_put_reply(msg, info, &mesh_nl_family, 0, MESHBLK_CMD_MEMBER_PROBE);
 	err = hdr ? nl_put_probe(msg, &p) : -ENOMEM;
 	if (err) {
 		nlmsg_free(msg);

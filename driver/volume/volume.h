@@ -20,8 +20,8 @@
  * vol->layouts_lock may be taken. None of these locks, mesh_members_lock and vol->retry_lock has
  * another one inside, with one exception: member->lock may have vol->retry_lock inside. Members are
  * opened and closed under none of these locks. A reader (netlink, sysfs) takes mesh_volumes_lock,
- * vol->event_lock and member->lock, under which no code waits for I/O or a target. A request in flight
- * takes none of these locks unless it was requeued.
+ * vol->event_lock and member->lock, under which no code waits for I/O or a target. A request in
+ * flight takes none of these locks unless it was requeued.
  */
 #ifndef DRIVER_VOLUME_H
 #define DRIVER_VOLUME_H
@@ -131,7 +131,7 @@ struct mesh_access {
 	bool		spent;			/* the restarts are used up; READ_ONCE() */
 	u64		number;			/* in use; only rises */
 	u64		served;			/* the first number in use; fixed */
-	u64		before;			/* the last one before a retake that goes on, or 0 */
+	u64		before;			/* the last one before a retake in progress, or 0 */
 	u64		highest;		/* of this host, seen in labels that refused it */
 	/* the number that fenced the volume, and its host; fixed once vol->fenced is seen */
 	u64		fence_number;
@@ -197,6 +197,7 @@ struct mesh_volume {
 	struct mutex		layouts_lock;	/* guards @layouts; taken alone or inside @lock */
 	/* layouts that have requests in flight, or may get some */
 	struct list_head	layouts;
+	bool			taken;		/* a layout was in use; under @lock */
 	bool			ended;		/* no layout follows; under @lock */
 	spinlock_t		kept_lock;	/* guards @kept */
 	struct list_head	kept;		/* last rosters of groups that have ended */

@@ -336,6 +336,7 @@ static void mesh_volume_rename(struct mesh_volume *vol, const struct mesh_volume
 
 static void mesh_volume_replace(struct mesh_volume *vol, struct mesh_layout *new)
 {
+	vol->taken = true;
 	mesh_layout_swap(vol, new);
 	mesh_groups_taken(new);
 	if (vol->disk)
@@ -445,7 +446,7 @@ int mesh_volume_set(const struct mesh_volume_conf *conf, struct mesh_volume_layo
 	mutex_lock(&vol->lock);	/* no code waits for I/O or a target under this lock */
 	if (!err)
 		err = mesh_volume_take(vol, conf, &new, extack);
-	if (err && !rcu_access_pointer(vol->layout) && vol->state == MESH_VOLUME_OPENING) {
+	if (err && !vol->taken && vol->state != MESH_VOLUME_REMOVING) {
 		/* its first layout failed: the volume never existed */
 		mesh_volume_set_state(vol, MESH_VOLUME_REMOVING);
 		mesh_volume_unregister(vol);

@@ -197,6 +197,7 @@ struct mesh_volume {
 	struct mutex		layouts_lock;	/* guards @layouts; taken alone or inside @lock */
 	/* layouts that have requests in flight, or may get some */
 	struct list_head	layouts;
+	bool			taken;		/* a layout was in use; under @lock */
 	bool			ended;		/* no layout follows; under @lock */
 	spinlock_t		kept_lock;	/* guards @kept */
 	struct list_head	kept;		/* last rosters of groups that have ended */

@@ -29,9 +29,12 @@ static size_t on_read(char *to, size_t size, size_t n, void *priv)
 	size_t left = x->out_len - x->out_at;
 
 	n *= size;
+	/* A request whose length is known is read to its end once: libcurl sends it again. */
+	if (!left && !x->open)
+		return CURL_READFUNC_ABORT;
 	if (!left) {
-		x->paused = x->open;
-		return x->open ? CURL_READFUNC_PAUSE : 0;
+		x->paused = true;
+		return CURL_READFUNC_PAUSE;
 	}
 	if (n > left)
 		n = left;

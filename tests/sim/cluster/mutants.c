@@ -21,6 +21,8 @@ const struct layer layers[] = {
 	{ "L6 retake twice", "writes=2 attaches=3 retakes=2" },
 	{ "L6 retake, readers, recover",
 	  "writes=1 attaches=3 retakes=1 readers=1 record=1 backs=1 recovers=1" },
+	{ "L6 readers, HELD",
+	  "writes=1 attaches=2 crashes=1 retakes=1 readers=1 plain=1 restarts=1 cuts=1" },
 	{ "L6 deleted", "writes=1 attaches=1 crashes=1 record=1 agains=1 deletes=1 others=1 allocs=1" },
 	{ "L6 HELD, late", "writes=1 crashes=1 attaches=2 plain=1 restarts=1 cuts=1 retakes=1 lates=1" },
 	{ "L6 all of it", "writes=1 attaches=2 crashes=1 record=1 agains=1 retakes=1 plain=1 readers=1 "
@@ -39,6 +41,8 @@ const struct layer larger[] = {
 	{ "L5 two recovers", "writes=1 attaches=3 crashes=1 backs=1 recovers=2 late_opens=1" },
 	{ "L5 extended, two hosts", "drives=3 writes=1 attaches=2 changes=1 allocs=1 backs=1 recovers=1 "
 	  "flights=0" },
+	{ "L6 readers, three attaches",
+	  "writes=1 attaches=3 crashes=1 retakes=1 readers=1 plain=1 restarts=1 cuts=1" },
 	{ "L6 HELD, three attaches", "writes=1 crashes=1 attaches=3 plain=1 restarts=1 cuts=1 retakes=1" },
 	{ "L6 retake twice, recover", "writes=2 attaches=3 retakes=2 backs=1 recovers=1" },
 	{ NULL, NULL }

@@ -94,10 +94,6 @@ bool target_may_read(const struct state *s, int h, u8 x, u16 num)
 
 	if (e->moved || e->x != x || !e->zeroed || (s->h[h].cut >> d & 1))
 		return false;
-	if (opt.plain && e->grant && keeps(RULE_HELD))
-		return false;
-	if (target_unknown(s, h, d) && keeps(RULE_UNKNOWN) && keeps(RULE_UNKNOWN_OPEN))
-		return false;
 	if (!keeps(RULE_READER_RESTART) && e->num > num)
 		return false;
 	if (!keeps(RULE_READER_NUMBER))

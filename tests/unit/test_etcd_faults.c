@@ -442,8 +442,12 @@ static void watch_put_back(bool ahead)
 	for (int i = 0; ahead && i < 9; i++)
 		put_aside("Yw==");
 	proxy_mode(&P[0], PASS);
-	CU_ASSERT_PTR_NOT_NULL(strstr("1 relist,2 relist", event_of(S, PATIENCE_MS, NULL)));
-	CU_ASSERT_PTR_NOT_NULL(strstr("1 relist,2 relist", event_of(S, PATIENCE_MS, NULL)));
+	/* of either watch first */
+	for (int i = 0; i < 2; i++) {
+		const char *got = event_of(S, PATIENCE_MS, NULL);
+
+		CU_ASSERT(!strcmp(got, "1 relist") || !strcmp(got, "2 relist"));
+	}
 	put_aside("YQ==");
 	IS(no_event(), "");
 	watch("a", revision_of(S));

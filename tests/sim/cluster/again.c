@@ -51,7 +51,8 @@ u16 again_number(const struct state *s, int h)
 	for (u32 p = 0; p < PLACES; p++) {
 		u8 e = x->rc_lay.pl[p];
 
-		if (!e || s->d[drive_of(e)].moved || (x->cut >> drive_of(e) & 1) || !label_has(s, e))
+		if (!e || s->d[drive_of(e)].moved || (x->cut >> drive_of(e) & 1) ||
+		    !label_has(s, e))
 			continue;
 		slot_object(&slot[n], &s->d[drive_of(e)]);
 		found[n] = (struct plan_found) { .place = p, .slot = &slot[n] };
@@ -81,7 +82,7 @@ static void again_step(const struct state *s, int h)
 	}
 	x->pre = !opt.plain;
 	x->rc_num = num;
-	search_reach(&t, "%c is up again, the store is away: attaches by its record, %x, version %d",
+	search_reach(&t, "%c is up again, the store is away: attaches by its record, %x, v%d",
 		     name(h), num, x->lay.ver);
 }
 
@@ -200,7 +201,8 @@ static void cut_steps(const struct state *s, int h)
 			if (s->d[d].grant != h + 1 || s->d[d].fw)
 				continue;
 			t.d[d].grant = t.d[d].gx = t.d[d].gnum = 0;
-			search_reach(&t, "%c is cut off from d%d, whose target ends its session", name(h), d);
+			search_reach(&t, "%c is cut off from d%d, whose target ends its session",
+				     name(h), d);
 		}
 	}
 }

@@ -36,8 +36,8 @@ static void check_writer(const struct state *s, int h)
 		else if (s->must[p] & ~d->mask)
 			complain("a read lacks an acknowledged write");
 	}
-	if (s->s.mode == PLAN_NONE && s->s.vst == PLAN_VOLUME_READY && access_of(x->num) == s->s.num &&
-	    !s->backs)
+	if (s->s.mode == PLAN_NONE && s->s.vst == PLAN_VOLUME_READY &&
+	    access_of(x->num) == s->s.num && !s->backs)
 		complain("access is none though the holder serves");
 }
 

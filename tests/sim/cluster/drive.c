@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * The agent of a drive: one step for one extent at a time, by the store as it is or, where this agent
- * is behind, as it was. A drive that is moved has another agent, once that one has taken it.
+ * The agent of a drive: one step for one extent at a time, by the store as it is or, where this
+ * agent is behind, as it was. A drive that is moved has another agent, once that one has taken it.
  */
 #include <string.h>
 
@@ -271,7 +271,8 @@ void drive_steps(const struct state *s)
 	for (int d = 0; d < opt.drives; d++) {
 		for (int a = 0; a < (opt.moves ? 2 : 1); a++) {
 			agent_steps(s, d, a);
-			if (!s->v.on && s->views < opt.views && (!opt.behind || (opt.behind >> d & 1)))
+			if (!s->v.on && s->views < opt.views &&
+			    (!opt.behind || (opt.behind >> d & 1)))
 				freeze(s, d, a);
 		}
 		move_steps(s, d);
@@ -280,6 +281,7 @@ void drive_steps(const struct state *s)
 		struct state t = *s;
 
 		memset(&t.v, 0, sizeof(t.v));
-		search_reach(&t, "the agent of d%d in machine %d sees the store as it is", s->v.d, s->v.a);
+		search_reach(&t, "the agent of d%d in machine %d sees the store as it is",
+			     s->v.d, s->v.a);
 	}
 }

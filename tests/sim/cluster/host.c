@@ -28,7 +28,7 @@ void host_crash(struct state *t, int h)
 	x->rc_num = was.rc_num;
 	x->rc_sn = was.rc_sn;
 	x->rc_lay = was.rc_lay;
-	/* Boots differ where writes of one number may be of two of them, or transactions are late. */
+	/* Boots differ where writes of one number may be of two of them, or txns are late. */
 	x->boot = was.boot + ((opt.record || opt.lates) && was.ph);
 }
 
@@ -239,7 +239,8 @@ static void note_step(const struct state *s, int h)
 	if (!opt.changes || (s->s.rep_num == access_of(x.num) && s->s.rep_ver == x.lay.ver))
 		return;
 	volume_object(&v, &s->s, false);
-	if (!v.exists || plan_note(&v.v, &v.a, &host, number_of(x.num), store_stopped(&s->s), &p) != PLAN_GO)
+	if (!v.exists || plan_note(&v.v, &v.a, &host, number_of(x.num), store_stopped(&s->s),
+				   &p) != PLAN_GO)
 		return;
 	x.compare = p.compare;
 	x.put = p.put;

@@ -68,7 +68,8 @@ static void open_member(const struct state *s, int h, u8 x)
 	for (int i = 0; i < n; i++) {
 		out[i].h[h].bel |= 1 << d;
 		search_reach(&out[i], "%c opens d%d for writing with %x%s", name(h), d, y->num,
-			     s->d[d].grant && s->d[d].grant != h + 1 ? ": the other is fenced there" : "");
+			     s->d[d].grant && s->d[d].grant != h + 1 ? ": the other is fenced there" :
+			     "");
 	}
 }
 
@@ -79,7 +80,8 @@ static void open_steps(const struct state *s, int h)
 	for (int p = 0; p < PLACES; p++) {
 		u8 e = x->lay.pl[p];
 
-		if (e && !(session(s, h, drive_of(e)) && (x->bel >> drive_of(e) & 1)) && may_open(s, h, e))
+		if (e && !(session(s, h, drive_of(e)) && (x->bel >> drive_of(e) & 1)) &&
+		    may_open(s, h, e))
 			open_member(s, h, e);
 	}
 }
@@ -100,7 +102,8 @@ static void read_open_steps(const struct state *s, int h)
 		for (int i = 0; i < n; i++) {
 			out[i].d[d].rg |= 1 << h;
 			out[i].d[d].grant = out[i].d[d].gx = out[i].d[d].gnum = 0;
-			search_reach(&out[i], "%c opens d%d for reading with %x", name(h), d, x->num);
+			search_reach(&out[i], "%c opens d%d for reading with %x", name(h), d,
+				     x->num);
 		}
 	}
 }
@@ -185,7 +188,7 @@ static void write_steps(const struct state *s, int h)
 	}
 }
 
-/* A label above the kernel's number: another host has taken the volume. The disk is dead for good. */
+/* A label above the kernel's number: another host has taken V, and the disk is dead for good. */
 static void fence_step(const struct state *s, int h)
 {
 	const struct host *x = &s->h[h];
@@ -260,7 +263,8 @@ static void set_step(const struct state *s, int h)
 	if (opt.record && keeps(RULE_RECORD_SET) && s->crashes < opt.crashes) {
 		host_crash(&t, h);
 		t.crashes++;
-		search_reach(&t, "%c writes version %d to its record and crashes", name(h), s->s.lay.ver);
+		search_reach(&t, "%c writes version %d to its record and crashes", name(h),
+			     s->s.lay.ver);
 	}
 }
 

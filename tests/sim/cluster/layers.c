@@ -120,7 +120,8 @@ static void one_mutant(const struct mutant *m)
 	plan_mutation = m->plan;
 	rule_out = m->rule;
 	search_run((u64)opt.kilo * 1000, &end);
-	count(m->complaint ? end.complaint && !strncmp(end.complaint, m->complaint, strlen(m->complaint)) :
+	count(m->complaint ? end.complaint && !strncmp(end.complaint, m->complaint,
+						       strlen(m->complaint)) :
 	      end.complete, m->complaint ? "mutant" : "spare ", m->name, &end, from);
 	if (end.complaint && !m->complaint)
 		search_story();

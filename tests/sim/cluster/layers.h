@@ -16,7 +16,7 @@ struct mutant {
 	enum rule rule;
 	const char *name;	/* with the counter-example of the contract that it brings back */
 	const char *bounds;
-	const char *complaint;	/* begins so; NULL: another rule is enough here, nothing is noticed */
+	const char *complaint;	/* begins so; NULL: another rule is enough, nothing is noticed */
 };
 
 /* A mutant of plan/ that this world cannot show. */

@@ -46,7 +46,9 @@ static const char *named_again(const struct state *s, int h)
 	u64 above;
 
 	r.holder_alive = o->up;
-	if (o->ph != P_IDLE || o->held || o->rel || s->t[0].kind || s->t[1].kind || s->s.vst != PLAN_VOLUME_READY || s->s.back || store_behind(s, 0xff))
+	if (o->ph != P_IDLE || o->held || o->rel || s->t[0].kind || s->t[1].kind)
+		return NULL;
+	if (s->s.vst != PLAN_VOLUME_READY || s->s.back || store_behind(s, 0xff))
 		return NULL;
 	for (int d = 0; d < DRIVES; d++) {
 		if (s->d[d].grant == 2 - h)
@@ -141,7 +143,8 @@ static const char *records(const struct state *t)
 	for (int p = 0; p < PLACES; p++) {
 		u8 x = t->s.lay.pl[p];
 
-		if (x && label_has(t, x) && memcmp(&t->d[drive_of(x)].rec, &t->s.lay, sizeof(t->s.lay)))
+		if (x && label_has(t, x) &&
+		    memcmp(&t->d[drive_of(x)].rec, &t->s.lay, sizeof(t->s.lay)))
 			return "a record that stays another one than the store's layout";
 	}
 	return NULL;

@@ -14,7 +14,8 @@
  */
 bool store_stopped(const struct store *s)
 {
-	struct plan_seen seen = { .cluster = { .b = { 'c' } }, .generation = s->gen, .id = "followed" };
+	struct plan_seen seen = { .cluster = { .b = { 'c' } }, .generation = s->gen,
+				  .id = "followed" };
 	struct plan_seen now = seen;
 
 	if (s->back && !opt.unseen)
@@ -125,7 +126,8 @@ static void delete_step(const struct state *s, const struct volume_object *v, bo
 	struct state t = *s;
 	struct txn x = { .kind = T_DELETE, .pre = preempt, .drives = 0xff };
 
-	if (plan_delete(&v->v, &v->a, s->s.readers, preempt, store_stopped(&s->s), &next, &p) != PLAN_GO)
+	if (plan_delete(&v->v, &v->a, s->s.readers, preempt, store_stopped(&s->s), &next,
+			&p) != PLAN_GO)
 		return;
 	x.compare = p.compare;
 	x.put = p.put;
@@ -177,7 +179,8 @@ static bool above(const struct state *s, int d)
 		return false;
 	volume_object(&v, &s->s, is_other(s->d[d].x));
 	slot_object(&slot, &s->d[d]);
-	return plan_label_above(&slot, s->d[d].gen, &v.c, v.exists ? &v.v : NULL, v.exists ? &v.a : NULL);
+	return plan_label_above(&slot, s->d[d].gen, &v.c, v.exists ? &v.v : NULL,
+				v.exists ? &v.a : NULL);
 }
 
 bool store_behind(const struct state *s, u8 reach)
@@ -270,8 +273,8 @@ bool store_recover(struct state *t, u8 reach)
 			continue;
 		slot_object(&slot[r.nr], &t->d[d]);
 		layout_object(&rec[r.nr], &t->d[d].rec);
-		found[r.nr] = (struct plan_evidence) { .slot = &slot[r.nr],
-						       .record = t->d[d].rec.ver ? &rec[r.nr].l : NULL };
+		found[r.nr] = (struct plan_evidence) {
+			.slot = &slot[r.nr], .record = t->d[d].rec.ver ? &rec[r.nr].l : NULL };
 		on[r.nr++] = d;
 	}
 	if (plan_recover(&r, &out) != PLAN_GO)
@@ -286,7 +289,7 @@ bool store_recover(struct state *t, u8 reach)
 	t->s.num = number_packed(out.access.number);
 	t->s.gen = r.generation;
 	t->s.clean = out.access.clean;
-	/* Hosts follow a generation that is new to them, and no other store of one that they know. */
+	/* Hosts follow a generation that is new to them, and no other store of a known one. */
 	t->s.back = t->s.gen <= t->followed;
 	t->followed = t->s.back ? t->followed : t->s.gen;
 	t->s.readers = t->s.rep_ver = 0;
@@ -322,7 +325,8 @@ static void back_steps(const struct state *s)
 	if (!s->copies) {
 		t.copies = 1;
 		t.bak = s->s;
-		search_reach(&t, "the store is copied: number %x, version %d", s->s.num, s->s.lay.ver);
+		search_reach(&t, "the store is copied: number %x, version %d", s->s.num,
+			     s->s.lay.ver);
 	} else if (s->backs < opt.backs && memcmp(&s->bak, &s->s, sizeof(s->s))) {
 		put_back(s);
 	}

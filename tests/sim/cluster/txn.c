@@ -239,7 +239,8 @@ void txn_decided(const struct state *s, struct txn *x, const char *what)
 
 	if (txn_commit(&t, x)) {
 		unrecorded(s, &t, x);
-		search_reach(&t, "%c %s: done, number %x, version %d", who, what, t.s.num, t.s.lay.ver);
+		search_reach(&t, "%c %s: done, number %x, version %d", who, what, t.s.num,
+			     t.s.lay.ver);
 	}
 	if (s->lates >= opt.lates)
 		return;

@@ -114,13 +114,15 @@ struct host {
 } PACKED;
 
 enum txn_kind {
-	T_ATTACH = 1, T_READER, T_RELEASE, T_HELD, T_RETAKE, T_NOTE, T_CHANGE, T_FREE, T_DELETE, T_AGENT,
+	T_ATTACH = 1, T_READER, T_RELEASE, T_HELD, T_RETAKE, T_NOTE,	/* of hosts */
+	T_CHANGE, T_FREE, T_DELETE, T_AGENT,
 };
 
 struct txn {
 	u16	num, old;
 	u8	kind, who, boot;	/* who: host, or drive */
-	u8	compare, put, erase, stale;	/* enum plan_object; stale: has changed since it was read */
+	u8	compare, put, erase;	/* enum plan_object */
+	u8	stale;			/* ... that have changed since they were read */
 	u8	drives;			/* compared with PLAN_OBJ_DRIVES */
 	u8	what, x, pre;
 	struct lay lay;
@@ -147,8 +149,8 @@ struct state {
 	struct lay best;		/* the newest layout that was decided; 0: V is deleted */
 	u8	followed;		/* highest generation, by all hosts */
 	u8	ids[DRIVES], coms;
-	u8	writes, crashes, attaches, restarts, changes, allocs, deletes, moves, copies, backs, recovers;
-	u8	agains, retakes, cuts, raises, lates, views, ended;
+	u8	writes, crashes, attaches, restarts, changes, allocs, deletes, moves;
+	u8	copies, backs, recovers, agains, retakes, cuts, raises, lates, views, ended;
 } PACKED;
 
 /* Bounds and features; layers.c has their values. */

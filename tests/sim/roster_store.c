@@ -6,6 +6,7 @@
  *   w writes      c crashes of a host        a attaches by the store     g ... by the host's record
  *   e changes of rosters                     r attaches for reading      v replacements of a member
  *   x evictions   f forgotten drives         b stores put back           u bars that are cancelled
+ *   k kernels that begin their group again
  *   o 1: drive 0 is in the only store host, which is host A
  *   h 1, of three copies: copy 1 left with a roster of 1 and 2, then copy 0 came back to 2
  *
@@ -21,6 +22,11 @@
  * dropped. Always: when all is repaired, an attach succeeds and all that was acknowledged is there.
  * Where the highest roster names a witness and all members, and is on all of them, that holds with
  * any m drives lost.
+ *
+ * Violated so far: "2 a1 w1 c1 e1 g1 x1". An eviction is decided, the removal of that member is
+ * noted, and the host crashes before it is written. By its record it attaches with the member in
+ * sync again. Neither layout nor store names the extent then, so no later attach by the store opens
+ * it, though it is not freed.
  *
  * Writes in flight and their order are sim-search's, targets that restart, retakes and late
  * transactions the search of the whole cluster's.
@@ -199,12 +205,12 @@ static void successors(const struct rs_state *s)
 /* Return: whether the bounds are ones. */
 static bool bounds(const char *text)
 {
-	static const char letters[] = "wcagervxfbuoh";
+	static const char letters[] = "wcagervxfbukoh";
 	int *const most[] = {
 		&rs_most.writes, &rs_most.crashes, &rs_most.attaches, &rs_most.agains,
 		&rs_most.changes, &rs_most.readers, &rs_most.moves, &rs_most.evicts,
-		&rs_most.forgets, &rs_most.restores, &rs_most.cancels, &rs_most.beside,
-		&rs_most.history,
+		&rs_most.forgets, &rs_most.restores, &rs_most.cancels,
+		&rs_most.restarts, &rs_most.beside, &rs_most.history,
 	};
 	char *end;
 	u32 m = 0;
@@ -226,17 +232,17 @@ static bool bounds(const char *text)
 	return rs_width >= 2 && rs_width <= RS_SPARE && rs_most.writes <= RS_WRITES;
 }
 
-/* Return: true if all states within the bounds were reached, without a violation. */
+/* @seconds: of the CPU. Return: true if all states were reached, without a violation. */
 static bool search(int seconds, bool show)
 {
-	time_t end = time(NULL) + seconds;
+	clock_t end = clock() + seconds * (clock_t)CLOCKS_PER_SEC;
 
 	first_state();
 	for (here = 0; here < n_all && !bad_at && n_all < max_all; here++) {
 		struct rs_state s = all[here];
 
 		successors(&s);
-		if (!(here % 65536) && time(NULL) > end)
+		if (!(here % 65536) && clock() > end)
 			break;
 	}
 	if (bad_at && show) {
@@ -259,7 +265,7 @@ static int one(const char *text, int seconds)
 	bool ok;
 
 	if (!bounds(text)) {
-		fprintf(stderr, "sim-roster-store \"K+M|COPIES [wcagervxfbuoh N]...\" SECONDS\n"
+		fprintf(stderr, "sim-roster-store \"K+M|COPIES [wcagervxfbukoh N]...\" SECONDS\n"
 			"sim-roster-store mutants|all-mutants SECONDS\n"
 			"sim-roster-store BOUNDS SECONDS MUTANT\n");
 		return 2;

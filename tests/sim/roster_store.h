@@ -54,6 +54,7 @@ struct rs_host {
 	struct rs_roster cur, pend;
 	u8	phase, ro, again;
 	u8	number, version;	/* of the attachment, and of its layout */
+	u8	served;		/* number of the roster by which it served, and begins again; or 0 */
 	u8	forgot;		/* drives that its layout lacks since they were forgotten */
 	u8	todo;		/* drives to open */
 	u8	has;		/* drives that it believes open: some may be another's by now */
@@ -86,12 +87,12 @@ struct rs_state {
 	u8	forgot;		/* drives */
 	u8	acked, dropped, abandoned;	/* writes */
 	u8	writes, crashes, attaches, agains, changes, readers, moves, evicts, forgets,
-		restores, cancels;	/* so far */
+		restores, cancels, restarts;	/* so far */
 };
 
 struct rs_bounds {
 	int	writes, crashes, attaches, agains, changes, readers, moves, evicts, forgets,
-		restores, cancels;
+		restores, cancels, restarts;
 	int	beside;		/* drive 0 is in the only store host, which is host A */
 	int	history;	/* of three copies: copy 1 is stale, and names copy 2, not copy 0 */
 };
@@ -120,6 +121,8 @@ bool rs_may_take(const struct rs_state *s, int h, int d);
 bool rs_find(const struct rs_state *s, u8 drives, struct prot_roster *found);
 void rs_attach_facts(const struct rs_state *s, const struct rs_host *x, struct prot_attach *a);
 u8 rs_opened(u8 drives, u8 (*opened)[PROT_UUID_LEN]);
+
+void rs_begin_again(const struct rs_state *s, int h);
 
 /* roster_store_serve.c */
 void rs_attached(const struct rs_state *s, int h);

@@ -197,6 +197,7 @@ void rs_attach_facts(const struct rs_state *s, const struct rs_host *x, struct p
 {
 	a->numbered = true;
 	a->number = rs_number(x->number);
+	a->served = x->served ? rs_number(x->served) : 0;
 	a->again = x->again;
 	a->beside_store = rs_most.beside && x == &s->h[1];
 	a->barred = x->barred;
@@ -215,6 +216,7 @@ static void attach_decided(const struct rs_state *s, int h, const struct prot_at
 	struct rs_host *x = &t.h[h];
 
 	rs_keep(x, m);
+	x->served = 0;
 	x->phase = RS_ATTACHED;
 	x->unnoted = prot_membership_must_note(m);
 	x->waits = prot_membership_must_wait(a);
@@ -291,6 +293,27 @@ static void attach_decide_ro(const struct rs_state *s, int h)
 	rs_keep(&t.h[h], &m);
 	t.h[h].phase = RS_ATTACHED;
 	rs_reach(&t);
+}
+
+/* The kernel's group stops and begins again, under the next restart. */
+void rs_begin_again(const struct rs_state *s, int h)
+{
+	const struct rs_host *x = &s->h[h];
+	struct rs_state t = *s;
+	struct rs_host *y = &t.h[h];
+
+	if (s->restarts == rs_most.restarts || (x->number & 7) == 7)
+		return;
+	t.restarts++;
+	rs_close(&t, h);
+	y->phase = RS_OPENS;
+	y->again = x->again && !rs_may_note(s, h);
+	y->number = x->number + 1;
+	y->version = x->version;
+	y->forgot = x->forgot;
+	y->barred = x->barred;
+	y->served = x->cur.attach;
+	attach_begin(&t, h);
 }
 
 /* One at a time where another host may do something in between. */

@@ -453,6 +453,7 @@ void rs_attached(const struct rs_state *s, int h)
 		rs_reach(&t);
 		return;
 	}
+	rs_begin_again(s, h);
 	rs_holder_steps(s, h);
 	serve_changes(s, h);
 	if (!x->pending && x->join == RS_NONE) {

@@ -59,7 +59,8 @@ int mesh_nl_bars(struct genl_info *info, u32 places, unsigned long **bars)
 		/* aligned to 4 bytes only */
 		memcpy(&place, data + i * sizeof(u32), sizeof(u32));
 		if (place >= places)
-			return mesh_nl_refuse(info, -EINVAL, "BARS names a place that is none");
+			return mesh_nl_refuse(info, -EINVAL,
+					      "BARS names a place that is not there");
 		__set_bit(place, *bars);
 	}
 	return 0;

@@ -90,12 +90,15 @@ void rs_facts(const struct rs_state *s, struct rs_facts *f)
 	plan_layout(s, s->s.version, s->forgot, f->place, &f->group, &f->volume.layout);
 	f->access.mode = s->s.mode;
 	f->access.number = rs_number(s->s.counter << 3);
+	/* The rule of readers and a clean release is not counted on: rosters guard readers here. */
+	f->access.clean = true;
 	if (s->s.mode == PLAN_RW)
 		f->access.holder = rs_host_uuid(s->s.holder);
 	plan_roster(&f->roster, &s->s.roster);
 	f->rosters = (struct plan_rosters) {
 		.number = rs_number(s->s.reporter), .version = s->s.reported,
 		.groups = !!s->s.roster.attach, .roster = &f->roster, .bar = f->confirmed,
+		.committed = s->s.committed,
 	};
 	f->rosters.barred = plan_places(f->confirmed, s->s.confirmed);
 }

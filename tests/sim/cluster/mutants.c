@@ -197,5 +197,7 @@ const struct elsewhere elsewhere[] = {
 	{ PLAN_MUT_FORGET_HELD, "forget is of groups" },
 	{ PLAN_MUT_FORGET_ANY, "forget is of groups" },
 	{ PLAN_MUT_FORGET_FOUND, "forget is of groups" },
+	{ PLAN_MUT_FORGET_AWAY, "forget is of groups" },
+	{ PLAN_MUT_FORGET_RECORD, "forget is of groups" },
 	{ PLAN_MUT_NONE, NULL }
 };

@@ -59,8 +59,7 @@ int mesh_nl_bars(struct genl_info *info, u32 places, unsigned long **bars)
 		/* aligned to 4 bytes only */
 		memcpy(&place, data + i * sizeof(u32), sizeof(u32));
 		if (place >= places)
-			return mesh_nl_refuse(info, -EINVAL,
-					      "BARS names a place that is not there");
+			return mesh_nl_refuse(info, -EINVAL, "BARS names no place of the layout");
 		__set_bit(place, *bars);
 	}
 	return 0;

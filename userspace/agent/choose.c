@@ -44,49 +44,41 @@ static struct taken *taken_of(const struct obj_drive *d, const struct plan_task_
 	return t;
 }
 
-u64 choose_room(const struct obj_drive *d, const struct plan_task_put *put, u32 puts, u64 length)
-{
-	u64 at = LABEL_AREA, best = 0, best_room = ~0ULL;
-	struct taken *t;
-	u32 n;
+/* The holes of a drive; @at: of the smallest one that has @length bytes, 0: none has. */
+struct holes {
+	u64	free, longest, at;
+};
 
+static struct holes holes_of(const struct obj_drive *d, const struct plan_task_put *put, u32 puts, u64 length)
+{
+	u64 at = LABEL_AREA, best = ~0ULL, room;
+	struct holes h = { 0 };
+	struct taken *t;
+	u32 n = 0;
+
+	/* The label has no line for another extent, whatever room there is. */
 	if (d->plan.extents >= LABEL_EXTENTS_MAX)
-		return 0;
+		return h;
 	t = taken_of(d, put, puts, &n);
 	for (u32 i = 0; t && i < n; i++) {
-		u64 room = t[i].start > at ? t[i].start - at : 0;
-
-		if (room >= length && room < best_room) {
-			best_room = room;
-			best = at;
+		room = t[i].start > at ? t[i].start - at : 0;
+		h.free += room;
+		if (room > h.longest)
+			h.longest = room;
+		if (room >= length && room < best) {
+			best = room;
+			h.at = at;
 		}
 		if (t[i].end > at)
 			at = t[i].end;
 	}
 	free(t);
-	return best;
+	return h;
 }
 
-static void measure(const struct obj_drive *d, struct place_drive *p)
+u64 choose_room(const struct obj_drive *d, const struct plan_task_put *put, u32 puts, u64 length)
 {
-	u64 at = LABEL_AREA;
-	struct taken *t;
-	u32 n;
-
-	p->free = p->longest = 0;
-	if (d->plan.extents >= LABEL_EXTENTS_MAX)
-		return;
-	t = taken_of(d, NULL, 0, &n);
-	for (u32 i = 0; t && i < n; i++) {
-		u64 room = t[i].start > at ? t[i].start - at : 0;
-
-		p->free += room;
-		if (room > p->longest)
-			p->longest = room;
-		if (t[i].end > at)
-			at = t[i].end;
-	}
-	free(t);
+	return holes_of(d, put, puts, length).at;
 }
 
 /*
@@ -122,10 +114,12 @@ static struct place_drive *candidates(const struct choose_drive *d, u32 n, const
 	struct place_drive *p = calloc(n + 1, sizeof(*p));
 
 	for (u32 i = 0; p && i < n; i++) {
+		struct holes h = holes_of(d[i].drive, NULL, 0, 0);
+
 		p[i] = (struct place_drive) { .host = domain_id(d[i].host, domain),
 					      .drive = d[i].drive->plan.uuid, .lba = d[i].drive->lba,
+					      .free = h.free, .longest = h.longest,
 					      .wanted = d[i].wanted, .local = d[i].drive->local };
-		measure(d[i].drive, &p[i]);
 		if (lba_max && p[i].lba > lba_max) {
 			p[i].wanted = false;
 			p[i].free = p[i].longest = 0;
@@ -155,35 +149,21 @@ static int refuse(struct chooser *c, const char *words)
 	return -ENOSPC;
 }
 
-/* Members that hold data side by side: each has the same part of the segment. */
-static u32 data_columns(const struct layout_shape *s)
-{
-	return layout_mirrors(s->level) ? s->groups : s->groups * s->data;
-}
-
 static struct layout_segment segment_of(const struct choose_request *r, u64 each)
 {
 	return (struct layout_segment) {
-		.length = each * data_columns(&r->shape), .level = r->shape.level, .data = r->shape.data,
+		.length = each * layout_columns(&r->shape), .level = r->shape.level, .data = r->shape.data,
 		.parity = r->shape.parity, .groups = r->shape.groups, .strip = r->strip,
 		.domain = kind_of(r->domain) == PLACE_HOST ? LAYOUT_DOMAIN_HOST : LAYOUT_DOMAIN_DRIVE,
-		.fresh = layout_width(&r->shape) > 1,
+		.fresh = layout_width(&r->shape) > 1, .refs = layout_members(&r->shape),
 	};
 }
 
-/* Of an extent with its metadata, whatever block size the volume gets. */
 static u64 extent_bytes(const struct choose_request *r, u64 each)
 {
 	struct layout_segment s = segment_of(r, each);
-	u64 small = layout_data_at(&s, 512), large = layout_data_at(&s, 4096);
 
-	return each + (small > large ? small : large);
-}
-
-static bool layout_full(const struct layout *l, u32 more)
-{
-	return l->members + more > PROT_MEMBERS_MAX || l->refs + more > PROT_PLACES_MAX ||
-	       l->segments >= PROT_SEGMENTS_MAX;
+	return layout_extent_bytes(&s, each);
 }
 
 void choose_set(struct layout_member *m, const struct obj_drive *d, const struct obj_host *h,
@@ -225,20 +205,11 @@ static bool add_member(struct chooser *c, u32 drive, u64 bytes)
 	return true;
 }
 
-static void add_segment(struct chooser *c, u32 first_member, u32 refs, u64 each)
+static void add_segment(struct chooser *c, u32 first_member, u64 each)
 {
-	struct layout *l = c->l;
-	struct layout_segment *s = &l->segment[l->segments++];
-	u64 data;
+	struct layout_segment s = segment_of(c->r, each);
 
-	*s = segment_of(c->r, each);
-	data = layout_data_at(s, l->lba);
-	s->start = l->size;
-	s->first_ref = l->refs;
-	s->refs = refs;
-	for (u32 i = 0; i < refs; i++)
-		l->ref[l->refs++] = (struct layout_ref) { first_member + i, data };
-	l->size += s->length;
+	layout_append(c->l, &s, first_member);
 }
 
 /* Return: how many drives were found, as many as the segment has members when it can be. */
@@ -293,10 +264,10 @@ static int too_few(struct chooser *c, u32 got, u64 bytes)
 static int striped(struct chooser *c)
 {
 	u32 pick[LAYOUT_COLUMNS_MAX], n = layout_members(&c->r->shape), first = c->l->members, got;
-	u32 columns = data_columns(&c->r->shape);
+	u32 columns = layout_columns(&c->r->shape);
 	u64 each, bytes;
 
-	if (layout_full(c->l, n))
+	if (!layout_has_room(c->l, n))
 		return refuse(c, "the volume has too many pieces; copy it to a new one");
 	each = c->r->bytes == CHOOSE_ALL ? most_each(c) :
 	       ((c->r->bytes + columns - 1) / columns + MIB - 1) / MIB * MIB;
@@ -310,7 +281,7 @@ static int striped(struct chooser *c)
 		if (!add_member(c, pick[i], bytes))
 			return too_few(c, i, bytes);
 	}
-	add_segment(c, first, n, each);
+	add_segment(c, first, each);
 	return 0;
 }
 
@@ -330,14 +301,14 @@ static int linear(struct chooser *c)
 			return 0;
 		if (d < 0)
 			return refuse(c, "the drives have too little free space; export more, or take a smaller size");
-		if (layout_full(c->l, 1))
+		if (!layout_has_room(c->l, 1))
 			return refuse(c, "the volume has too many pieces; copy it to a new one");
 		take = (c->p[d].longest - LAYOUT_DATA) / MIB * MIB;
 		take = take < left ? take : left;
 		first = c->l->members;
 		if (!add_member(c, d, take + LAYOUT_DATA))
 			return refuse(c, "the drives have too little free space; export more, or take a smaller size");
-		add_segment(c, first, 1, take);
+		add_segment(c, first, take);
 		any = true;
 		/* What is left of that run may serve again, another run of the drive may not. */
 		c->p[d].free -= take + LAYOUT_DATA;
@@ -363,27 +334,6 @@ int choose_segment(const struct choose_drive *d, u32 n, const struct choose_requ
 	return err;
 }
 
-/* The first of the places of a member's group, and its width; 0: it is in no group. */
-static u32 group_of(const struct layout *l, u32 member, u32 *first)
-{
-	struct layout_shape shape;
-	u32 width;
-
-	for (u32 i = 0; i < l->segments; i++) {
-		const struct layout_segment *s = &l->segment[i];
-
-		shape = layout_shape(s);
-		width = layout_width(&shape);
-		for (u32 k = 0; k < s->refs && width > 1; k++) {
-			if (l->ref[s->first_ref + k].member != member)
-				continue;
-			*first = s->first_ref + k / width * width;
-			return width;
-		}
-	}
-	return 0;
-}
-
 /* The domain of a member: of its drive's host, where the store knows the drive. */
 static struct place_drive of_member(const struct chooser *c, const struct layout_member *m)
 {
@@ -401,17 +351,21 @@ int choose_member(const struct choose_drive *d, u32 n, const char *domain, u32 s
 {
 	struct chooser c = { .d = d, .n = n, .l = l, .id = id, .put = put, .why = why };
 	struct place_drive taken[LAYOUT_COLUMNS_MAX + 1];
-	u32 first = 0, width = group_of(l, slot, &first), nr = 0;
+	const struct layout_segment *s;
+	struct layout_shape shape;
+	u32 first, nr = 0;
 	u64 bytes = l->member[slot].size, start;
 	char words[CHOOSE_WHY - 80], text[SIZE_TEXT];
 	int at;
 
-	if (!width)
+	s = layout_group_of(l, slot, &first);
+	if (!s)
 		return refuse(&c, "the member is in no group: what is on it cannot be made again");
+	shape = layout_shape(s);
 	c.p = candidates(d, n, domain, l->lba, &c.misfit);
 	if (!c.p)
 		return -ENOMEM;
-	for (u32 i = first; i < first + width; i++) {
+	for (u32 i = first; i < first + layout_width(&shape); i++) {
 		taken[nr] = of_member(&c, &l->member[l->ref[i].member]);
 		/* Another drive of the member's own domain may do. */
 		if (l->ref[i].member == slot)

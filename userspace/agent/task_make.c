@@ -227,7 +227,7 @@ static int extend(const struct tasks *t, const struct task_facts *f, struct task
 	const struct obj_task *task = f->task;
 	const struct plan_task *p = &task->plan;
 	struct layout *l = m->layout;
-	u32 next = l->members;
+	u32 next = l->members, refs = 0;
 
 	if (!p->puts || p->put[0].place != l->members)
 		return fail(m, -ESTALE, "another extension of the volume was decided first; type the command again");
@@ -238,16 +238,14 @@ static int extend(const struct tasks *t, const struct task_facts *f, struct task
 		if (p->put[i].place != l->members + i)
 			return fail(m, -EINVAL, "the places of the new members are not in a row");
 	}
+	for (u32 i = 0; i < task->segments; i++)
+		refs += task->segment[i].refs;
+	if (refs != p->puts)
+		return fail(m, -EINVAL, "the new segments do not have the new members");
 	l->members += p->puts;
 	for (u32 i = 0; i < task->segments; i++) {
-		struct layout_segment *s = &l->segment[l->segments++];
-
-		*s = task->segment[i];
-		s->start = l->size;
-		s->first_ref = l->refs;
-		for (u32 k = 0; k < s->refs && next < l->members; k++)
-			l->ref[l->refs++] = (struct layout_ref) { next++, layout_data_at(s, l->lba) };
-		l->size += s->length;
+		layout_append(l, &task->segment[i], next);
+		next += task->segment[i].refs;
 	}
 	return put_members(t, f, m);
 }
@@ -273,9 +271,10 @@ int task_make_layout(const struct tasks *t, const struct task_facts *f, struct t
 		err = put_members(t, f, m);
 	else if (!err)
 		set(&a, m->layout);
-	m->layout->version++;
-	if (!err)
+	if (!err) {
+		m->layout->version++;
 		err = random_number(&m->layout->commit);
+	}
 	task_args_free(&a);
 	return err;
 }

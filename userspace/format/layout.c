@@ -66,6 +66,57 @@ u64 layout_data_at(const struct layout_segment *s, u32 lba)
 	return shaped(s, &p) ? LAYOUT_DATA + prot_geometry_area(&p, lba) : 0;
 }
 
+u32 layout_columns(const struct layout_shape *s)
+{
+	return layout_mirrors(s->level) ? s->groups : s->groups * s->data;
+}
+
+u64 layout_extent_bytes(const struct layout_segment *s, u64 each)
+{
+	u64 small = layout_data_at(s, 512), large = layout_data_at(s, 4096);
+
+	return each + (small > large ? small : large);
+}
+
+bool layout_has_room(const struct layout *l, u32 more)
+{
+	return l->members + more <= PROT_MEMBERS_MAX && l->refs + more <= PROT_PLACES_MAX &&
+	       l->segments < PROT_SEGMENTS_MAX;
+}
+
+void layout_append(struct layout *l, const struct layout_segment *s, u32 first_member)
+{
+	struct layout_segment *at = &l->segment[l->segments++];
+	u32 i;
+
+	*at = *s;
+	at->start = l->size;
+	at->first_ref = l->refs;
+	for (i = 0; i < at->refs; i++)
+		l->ref[l->refs++] = (struct layout_ref) { first_member + i, layout_data_at(at, l->lba) };
+	l->size += at->length;
+}
+
+const struct layout_segment *layout_group_of(const struct layout *l, u32 member, u32 *first)
+{
+	struct layout_shape shape;
+	u32 i, k, width;
+
+	for (i = 0; i < l->segments; i++) {
+		const struct layout_segment *s = &l->segment[i];
+
+		shape = layout_shape(s);
+		width = layout_width(&shape);
+		for (k = 0; k < s->refs && width > 1; k++) {
+			if (l->ref[s->first_ref + k].member != member)
+				continue;
+			*first = s->first_ref + k / width * width;
+			return s;
+		}
+	}
+	return NULL;
+}
+
 static bool grouped(const struct layout_segment *s)
 {
 	return prot_level(s->level) && prot_level(s->level)->policy;

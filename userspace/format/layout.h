@@ -231,6 +231,21 @@ u64 layout_member_bytes(const struct layout_segment *s);
 /* Byte of each of its extents where the data of @s begins, by its length; 0: it cannot be. */
 u64 layout_data_at(const struct layout_segment *s, u32 lba);
 
+/* Members that hold data side by side: each has the same part of the segment. */
+u32 layout_columns(const struct layout_shape *s);
+/* Bytes of an extent with @each of data and its metadata, whatever block size the volume gets. */
+u64 layout_extent_bytes(const struct layout_segment *s, u64 each);
+/* Whether a layout has room for a segment of @more members. */
+bool layout_has_room(const struct layout *l, u32 more);
+/**
+ * layout_append() - a segment at the end of a layout that has room for it
+ * @s: .start and .first_ref are set here
+ * @first_member: of its .refs members, which are in the layout already, one behind the other
+ */
+void layout_append(struct layout *l, const struct layout_segment *s, u32 first_member);
+/* The segment of a member, and the first of the places of its group; NULL: it is in no group. */
+const struct layout_segment *layout_group_of(const struct layout *l, u32 member, u32 *first);
+
 /* Whether a segment is one of groups that outlive the loss of members. */
 bool layout_protected(const struct layout *l);
 /* Whether one of them was never attached. */

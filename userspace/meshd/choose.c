@@ -291,52 +291,29 @@ static u32 add_member(struct layout *l, const struct choice *c, u32 drive, u64 b
 	return l->members++;
 }
 
-/* Members that hold data side by side: each has the same part of the segment. */
-static u32 data_columns(const struct layout_shape *s)
-{
-	return layout_mirrors(s->level) ? s->groups : s->groups * s->data;
-}
-
 /* What @q wants, with @each bytes of data on each member. */
 static struct layout_segment segment_of(const struct segment_req *q, u64 each)
 {
 	return (struct layout_segment) {
-		.length = each * data_columns(&q->shape), .level = q->shape.level,
+		.length = each * layout_columns(&q->shape), .level = q->shape.level,
 		.data = q->shape.data, .parity = q->shape.parity, .groups = q->shape.groups,
 		.domain = q->by_host ? LAYOUT_DOMAIN_HOST : LAYOUT_DOMAIN_DRIVE,
-		.strip = q->strip, .fresh = layout_width(&q->shape) > 1,
+		.strip = q->strip, .fresh = layout_width(&q->shape) > 1, .refs = layout_members(&q->shape),
 	};
 }
 
-/* Of an extent with its metadata, whatever block size the volume gets. */
 static u64 extent_bytes(const struct segment_req *q, u64 each)
 {
 	struct layout_segment s = segment_of(q, each);
-	u64 small = layout_data_at(&s, 512), large = layout_data_at(&s, 4096);
 
-	return each + (small > large ? small : large);
+	return layout_extent_bytes(&s, each);
 }
 
 static void add_segment(struct layout *l, const struct segment_req *q, u32 first_member, u64 each)
 {
-	struct layout_segment *s = &l->segment[l->segments++];
-	u64 data;
-	u32 i;
+	struct layout_segment s = segment_of(q, each);
 
-	*s = segment_of(q, each);
-	data = layout_data_at(s, l->lba);
-	s->start = l->size;
-	s->first_ref = l->refs;
-	s->refs = layout_members(&q->shape);
-	for (i = 0; i < s->refs; i++)
-		l->ref[l->refs++] = (struct layout_ref) { first_member + i, data };
-	l->size += s->length;
-}
-
-static bool layout_full(const struct layout *l, u32 more)
-{
-	return l->members + more > PROT_MEMBERS_MAX || l->refs + more > PROT_PLACES_MAX ||
-	       l->segments >= PROT_SEGMENTS_MAX;
+	layout_append(l, &s, first_member);
 }
 
 /* Drives for @q. Return: how many were found, as many as it has members when it can be. */
@@ -373,7 +350,7 @@ static u64 most_bytes(const struct choice *c, const struct segment_req *q)
 	size_t i;
 
 	if (q->shape.level != PROT_LINEAR)
-		return most_each(c, q) * data_columns(&q->shape);
+		return most_each(c, q) * layout_columns(&q->shape);
 	for (i = 0; i < c->n; i++)
 		if (c->d[i].wanted && c->d[i].longest >= 2 * LABEL_AREA)
 			sum += (c->d[i].longest - LAYOUT_DATA) / MIB * MIB;
@@ -384,11 +361,11 @@ static int plan_striped(struct req *r, struct layout *l, const struct choice *c,
 			const struct segment_req *q)
 {
 	u32 pick[LAYOUT_COLUMNS_MAX], got, i, first = l->members, n = layout_members(&q->shape);
-	u64 each = (q->bytes + data_columns(&q->shape) - 1) / data_columns(&q->shape), bytes;
+	u64 each = (q->bytes + layout_columns(&q->shape) - 1) / layout_columns(&q->shape), bytes;
 
 	each = (each + MIB - 1) / MIB * MIB;
 	bytes = extent_bytes(q, each);
-	if (layout_full(l, n))
+	if (!layout_has_room(l, n))
 		return req_fail(r, "the volume has too many pieces; copy it to a new one");
 	got = choose(c, q, bytes, pick);
 	if (got < n)
@@ -418,7 +395,7 @@ static int plan_linear(struct req *r, struct layout *l, struct choice *c, const 
 			return req_fail(r, "the exported drives have %s too little free space; export more, "
 					"or take a smaller size (meshctl drive list)", text);
 		}
-		if (layout_full(l, 1))
+		if (!layout_has_room(l, 1))
 			return req_fail(r, "the volume has too many pieces; copy it to a new one");
 		take = c->d[d].longest - LAYOUT_DATA;
 		take = take < left ? take : left;
@@ -458,27 +435,6 @@ int choice_plan(struct req *r, struct layout *l, struct choice *c, const struct 
 	if (check_room(r, &q, most_bytes(c, &q)))
 		return -1;
 	return q.shape.level == PROT_LINEAR ? plan_linear(r, l, c, &q) : plan_striped(r, l, c, &q);
-}
-
-/* The segment of a member, and the first of the places of its group; NULL: it is in no group. */
-static const struct layout_segment *group_of(const struct layout *l, u32 member, u32 *first)
-{
-	struct layout_shape shape;
-	u32 i, k, width;
-
-	for (i = 0; i < l->segments; i++) {
-		const struct layout_segment *s = &l->segment[i];
-
-		shape = layout_shape(s);
-		width = layout_width(&shape);
-		for (k = 0; k < s->refs && width > 1; k++) {
-			if (l->ref[s->first_ref + k].member != member)
-				continue;
-			*first = s->first_ref + k / width * width;
-			return s;
-		}
-	}
-	return NULL;
 }
 
 /* The drive of a member, and the host that has it now. */
@@ -533,7 +489,7 @@ int choice_swap(struct req *r, struct layout *l, u32 slot, struct choice *c,
 	u32 first, i, n = 0;
 	int at;
 
-	s = group_of(l, slot, &first);
+	s = layout_group_of(l, slot, &first);
 	if (!s)
 		return req_fail(r, "member %u is in no group: what is on it cannot be made again", slot);
 	shape = layout_shape(s);

@@ -40,15 +40,6 @@ int drive_begin(struct drive_agent *a)
 	return err;
 }
 
-static const struct label_extent *in_label(const struct label *l, const struct muuid *uuid)
-{
-	for (u32 i = 0; l && i < l->extents; i++) {
-		if (muuid_equal(&l->extent[i].uuid, uuid))
-			return &l->extent[i];
-	}
-	return NULL;
-}
-
 /* Another extent of the label in the key's bytes. */
 static const struct label_extent *over(const struct label *l, const struct plan_extent *key)
 {
@@ -92,7 +83,7 @@ static void look(struct one *o)
 		if (muuid_equal(&d->plan.extent[i].uuid, &o->extent))
 			o->f.key = &d->plan.extent[i];
 	}
-	o->e = in_label(l, &o->extent);
+	o->e = l ? label_find(l, &o->extent) : NULL;
 	if (o->e) {
 		slot_of(o->a, o->e, &o->slot);
 		o->f.slot = &o->slot;
@@ -113,22 +104,14 @@ static void look(struct one *o)
 /* Keys that decide over a removal, or an adoption, are read from the store itself. */
 static int read_again(struct one *o)
 {
-	static const enum key_kind kinds[] = { KEY_DRIVE, KEY_VOLUME, KEY_ACCESS, KEY_CLUSTER };
-	int err = 0;
+	const struct key keys[] = {
+		drive_key(o->a), { .kind = KEY_CLUSTER },
+		{ .kind = KEY_VOLUME, .volume = o->volume_id }, { .kind = KEY_ACCESS, .volume = o->volume_id },
+	};
+	int nr = muuid_null(&o->volume_id) ? 2 : 4, err = 0;
 
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && !err; i++) {
-		struct key k = { .kind = kinds[i], .drive = o->a->drive, .volume = o->volume_id };
-
-		if (kinds[i] == KEY_DRIVE)
-			memset(&k.volume, 0, sizeof(k.volume));
-		else
-			memset(&k.drive, 0, sizeof(k.drive));
-		if (kinds[i] == KEY_CLUSTER)
-			memset(&k.volume, 0, sizeof(k.volume));
-		else if (kinds[i] != KEY_DRIVE && muuid_null(&o->volume_id))
-			continue;
-		err = copy_fresh(o->a->copy, &k);
-	}
+	for (int i = 0; i < nr && !err; i++)
+		err = copy_fresh(o->a->copy, &keys[i]);
 	o->f.fresh = !err;
 	return err;
 }

@@ -15,9 +15,8 @@ bool lead_is(const struct lead *l)
 	return l->lease && o && i->lease == l->lease && muuid_equal(&o->host, &l->host);
 }
 
-void lead_compare(const struct lead *l, struct deal *d)
+void lead_compare(struct deal *d)
 {
-	(void)l;
 	deal_same(d, &leader);
 }
 

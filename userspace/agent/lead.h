@@ -29,8 +29,8 @@ struct lead {
 int lead_turn(struct lead *l, u64 now_ms);
 /* True if the copy says that this host leads. */
 bool lead_is(const struct lead *l);
-/* Compare in @d that it does. */
-void lead_compare(const struct lead *l, struct deal *d);
+/* Compare in @d that the controller is still the one that the copy says. */
+void lead_compare(struct deal *d);
 /* Stop: another host may lead at once. */
 void lead_end(struct lead *l);
 

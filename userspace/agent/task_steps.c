@@ -33,7 +33,7 @@ static void compare(struct making *m)
 	u32 c = m->s->txn.compare;
 	struct key k;
 
-	lead_compare(m->t->lead, &m->deal);
+	lead_compare(&m->deal);
 	if (muuid_null(v))	/* a create whose volume has no name yet */
 		return;
 	if (c & PLAN_OBJ_VOLUME) {

@@ -201,13 +201,13 @@ int label_pick(int err0, u64 seq0, int err1, u64 seq1)
 	return err0 == -ENODATA ? err1 : err0;
 }
 
-struct label_extent *label_find(struct label *l, const struct muuid *uuid)
+struct label_extent *label_find(const struct label *l, const struct muuid *uuid)
 {
 	u32 i;
 
 	for (i = 0; i < l->extents; i++)
 		if (muuid_equal(&l->extent[i].uuid, uuid))
-			return &l->extent[i];
+			return (struct label_extent *)&l->extent[i];
 	return NULL;
 }
 

@@ -153,7 +153,8 @@ int label_check(const struct label *l);
  */
 int label_pick(int err0, u64 seq0, int err1, u64 seq1);
 
-struct label_extent *label_find(struct label *l, const struct muuid *uuid);
+/* NULL: not there. Who may write to the label may write to the extent. */
+struct label_extent *label_find(const struct label *l, const struct muuid *uuid);
 
 /**
  * label_alloc() - give out a run: the smallest hole that holds it

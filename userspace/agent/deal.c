@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <time.h>
 
 #include "userspace/agent/deal.h"
 
@@ -136,14 +135,6 @@ void deal_drop(struct deal *d)
 	d->compares = d->ops = 0;
 }
 
-static u64 now_ms(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return t.tv_sec * 1000ULL + t.tv_nsec / 1000000;
-}
-
 int deal_close(struct deal *d, unsigned int ms)
 {
 	struct store_txn t = { .compare = d->compare, .compares = d->compares, .op = d->op, .ops = d->ops };
@@ -152,7 +143,7 @@ int deal_close(struct deal *d, unsigned int ms)
 	int ret = d->err, err = 0;
 
 	if (!ret) {
-		ret = store_txn_settle(s, &t, now_ms() + ms, &revision);
+		ret = store_txn_settle(s, &t, store_now_ms() + ms, &revision);
 		if (ret == -ESTALE)
 			ret = 0;
 		if (ret < 0)

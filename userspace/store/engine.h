@@ -50,7 +50,14 @@ __attribute__((format(printf, 3, 4)))
 int store_fail(struct store *s, int err, const char *fmt, ...);
 /* True once for each store_interrupt(), or for several before the call. */
 bool store_interrupted(struct store *s);
-u64 store_now_ms(void);		/* CLOCK_MONOTONIC */
+/**
+ * store_wait() - the wait of an engine's next(), after it found nothing
+ * @fd: readable when there is something, and after store_interrupt()
+ * @end: as store_now_ms()
+ *
+ * Return: 1: look again; 0: the time is over; -ECANCELED: interrupted, store_fail() has been called.
+ */
+int store_wait(struct store *s, int fd, u64 end);
 
 /* Append a copy of @kv, whose key of @key_len bytes needs no end. -ENOMEM: nothing is appended. */
 int store_page_add(struct store_page *p, const struct store_kv *kv, size_t key_len);

@@ -9,7 +9,6 @@
  *	                                              = lost: STORE_RELIST, removed
  */
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -182,9 +181,7 @@ int et_next(struct store *s, unsigned int timeout_ms, struct store_event *e)
 {
 	const u64 end = store_now_ms() + timeout_ms;
 	struct et_handle *h = et_handle(s);
-	struct pollfd p = { .fd = h->fd, .events = POLLIN };
 	int ret;
-	u64 now;
 
 	for (;;) {
 		if (store_interrupted(s))
@@ -196,13 +193,9 @@ int et_next(struct store *s, unsigned int timeout_ms, struct store_event *e)
 		pthread_mutex_unlock(&h->e->lock);
 		if (ret)
 			break;
-		/* An interrupt from here on makes the descriptor readable again. */
-		if (store_interrupted(s))
-			return store_fail(s, -ECANCELED, "store: interrupted");
-		now = store_now_ms();
-		if (now >= end)
-			return 0;
-		poll(&p, 1, end - now);
+		ret = store_wait(s, h->fd, end);
+		if (ret != 1)
+			return ret;
 	}
 	if (ret < 0)
 		return ret;

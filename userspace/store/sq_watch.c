@@ -10,7 +10,6 @@
  *	                                                   +- compacted ---> lost: STORE_RELIST, removed
  */
 #include <errno.h>
-#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -261,9 +260,7 @@ int sq_next(struct store *s, unsigned int timeout_ms, struct store_event *e)
 {
 	const u64 end = store_now_ms() + timeout_ms;
 	struct sq_handle *h = sq_handle(s);
-	struct pollfd p = { .fd = h->fd, .events = POLLIN };
 	struct sq_watch w;
-	u64 now;
 	int err;
 
 	for (;;) {
@@ -279,12 +276,8 @@ int sq_next(struct store *s, unsigned int timeout_ms, struct store_event *e)
 				return err;
 			continue;
 		}
-		/* An interrupt from here on makes the descriptor readable again. */
-		if (store_interrupted(s))
-			return store_fail(s, -ECANCELED, "store: interrupted");
-		now = store_now_ms();
-		if (now >= end)
-			return 0;
-		poll(&p, 1, end - now);
+		err = store_wait(s, h->fd, end);
+		if (err != 1)
+			return err;
 	}
 }

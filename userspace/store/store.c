@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The part that is the same for all engines: arguments are checked, then the engine is called. */
 #include <errno.h>
+#include <poll.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -33,6 +34,21 @@ int store_fail(struct store *s, int err, const char *fmt, ...)
 bool store_interrupted(struct store *s)
 {
 	return __atomic_exchange_n(&s->interrupted, false, __ATOMIC_ACQ_REL);
+}
+
+int store_wait(struct store *s, int fd, u64 end)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+	u64 now;
+
+	/* An interrupt from here on makes the descriptor readable again. */
+	if (store_interrupted(s))
+		return store_fail(s, -ECANCELED, "store: interrupted");
+	now = store_now_ms();
+	if (now >= end)
+		return 0;
+	poll(&p, 1, end - now);
+	return 1;
 }
 
 u64 store_now_ms(void)

@@ -107,9 +107,11 @@ struct store_txn {
  */
 int store_txn(struct store *s, const struct store_txn *t, u64 *revision);
 
+u64 store_now_ms(void);		/* CLOCK_MONOTONIC */
+
 /**
  * store_txn_settle() - store_txn() until its outcome is known
- * @deadline_ms: CLOCK_MONOTONIC
+ * @deadline_ms: as store_now_ms()
  *
  * For transactions that compare STORE_SAME or STORE_ABSENT of each key that they put, and whose
  * values no other transaction ever writes (an operation id is in them). One whose outcome is

@@ -79,6 +79,25 @@ static int number_check(const struct tgt_open_facts *f)
 	return number_far(f) ? RDDA_OPEN_FAR : 0;
 }
 
+/* True if other hosts have the extent open in a way that excludes this access. */
+static bool open_held(const struct tgt_open_facts *f)
+{
+	return f->other_rw || (f->rw && f->other_ro);
+}
+
+/*
+ * What comes before the question whether a living host holds the extent. A reader's preempt ends
+ * grace times, but ends no session of a living host. Return: a status, or 0: nothing.
+ */
+static int open_before_living(const struct tgt_open_facts *f)
+{
+	if (!f->ready)
+		return RDDA_OPEN_NOT_READY;
+	if (f->old_self || f->others_dying || f->claimed)
+		return RDDA_OPEN_DRAINING;
+	return open_held(f) && f->preempt && f->rw ? TGT_OPEN_FENCE : 0;
+}
+
 /*
  * Answer an OPEN with an access number. As for others, the dying come before the living, and the
  * label last: it has the number before the host writes, and never before all that was admitted of
@@ -87,18 +106,11 @@ static int number_check(const struct tgt_open_facts *f)
  */
 static int open_numbered(const struct tgt_open_facts *f)
 {
-	bool held = f->rw ? f->other_rw || f->other_ro : f->other_rw;
-	int status = number_check(f);
+	int status = number_check(f) ?: open_before_living(f);
 
 	if (status)
 		return status;
-	if (!f->ready)
-		return RDDA_OPEN_NOT_READY;
-	if (f->old_self || f->others_dying || f->claimed)
-		return RDDA_OPEN_DRAINING;
-	if (held && f->preempt && f->rw)
-		return TGT_OPEN_FENCE;
-	if (held || f->self_other)
+	if (open_held(f) || f->self_other)
 		return RDDA_OPEN_HELD;
 	if (f->unknown && !f->preempt && !f->attach_self)
 		return RDDA_OPEN_UNKNOWN;
@@ -124,7 +136,6 @@ static int open_probe(const struct tgt_open_facts *f)
  */
 int tgt_open_decide(const struct tgt_open_facts *f)
 {
-	bool held = f->rw ? f->other_rw || f->other_ro : f->other_rw;
 	bool numbers = f->numbered || f->probe;
 	/*
 	 * Hosts that, by their own word, had the extent open before; a writer: when the target went
@@ -132,6 +143,7 @@ int tgt_open_decide(const struct tgt_open_facts *f)
 	 */
 	bool writer = f->grace && f->again && f->rw && f->holder_self;
 	bool reader = f->again && !f->rw;
+	int status;
 
 	if (!f->found)		/* just started: drives are exported one by one */
 		return (numbers ? f->unknown : f->grace) ? RDDA_OPEN_NOT_READY :
@@ -148,19 +160,13 @@ int tgt_open_decide(const struct tgt_open_facts *f)
 		return RDDA_OPEN_STALE;
 	if (open_old_attach(f))
 		return RDDA_OPEN_OLD_ATTACH;
-	if (!f->ready)
-		return RDDA_OPEN_NOT_READY;
-	if (f->old_self || f->others_dying || f->claimed)
-		return RDDA_OPEN_DRAINING;
-	/* A reader's preempt ends grace times, but ends no session of a living host. */
-	if (held && f->preempt && f->rw)
-		return TGT_OPEN_FENCE;
+	status = open_before_living(f);
+	if (status)
+		return status;
 	/* The writer named in the label gets the extent back from readers that were here first. */
-	if (held && writer && !f->other_rw)
+	if (open_held(f) && writer && !f->other_rw)
 		return TGT_OPEN_REVOKE;
-	if (held)
-		return RDDA_OPEN_HELD;
-	if (f->self_other)
+	if (open_held(f) || f->self_other)
 		return RDDA_OPEN_HELD;
 	/*
 	 * The client had the extent for writing, but the label does not name its host any more:

@@ -291,4 +291,26 @@ static inline struct store_etcd *open_etcd(const struct store_etcd_config *c)
 	return e;
 }
 
+/* Of member 0: its folder, while it does not run, to be put back later. */
+static inline void folder_keep(void)
+{
+	run("rm -rf '%s/kept' && cp -r '%s/m0' '%s/kept'", folder, folder, folder);
+}
+
+static inline void folder_put_back(void)
+{
+	run("rm -rf '%s/m0' && mv '%s/kept' '%s/m0'", folder, folder, folder);
+}
+
+static inline void member_compact(void)
+{
+	char body[96], text[1024];
+
+	snprintf(text, sizeof(text), "%s", gateway(0, "/v3/kv/range", "{\"key\":\"AA==\",\"count_only\":true}"));
+	snprintf(body, sizeof(body), "{\"revision\":\"%llu\",\"physical\":true}",
+		 (unsigned long long)number_in(text, "revision"));
+	if (!gateway(0, "/v3/kv/compaction", body)[0])
+		give_up("etcd does not compact: %s", body);
+}
+
 #endif

@@ -1,54 +1,27 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The copy of the store's objects, and transactions made from it, over a store in a file. */
-#include <CUnit/Basic.h>
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
-#include "userspace/agent/deal.h"
-#include "userspace/store/sqlite.h"
+#include "tests/unit/agent_rig.h"
 
-#define OK(x)	CU_ASSERT_EQUAL((x), 0)
-
-static char dir[64], file[80], why[256];
-static struct store_sqlite *Q;
 static struct store *S, *other;		/* the copy's, another host's */
 static struct copy *C;
 static char reported[512];			/* keys that were reported as changed */
 
-static void open_store(void)
+static void begin(void)
 {
-	OK(store_sqlite_open(file, &Q, why, sizeof(why)));
+	rig_begin();
 	S = store_sqlite_handle(Q);
 	other = store_sqlite_handle(Q);
 	C = copy_open(S);
 }
 
-static void close_store(void)
+static void end(void)
 {
 	copy_close(C);
 	store_close(S);
 	store_close(other);
-	store_sqlite_close(Q);
-}
-
-static void begin(void)
-{
-	snprintf(dir, sizeof(dir), "/tmp/copy-XXXXXX");
-	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(dir));
-	snprintf(file, sizeof(file), "%s/store", dir);
-	open_store();
-}
-
-static void end(void)
-{
-	char rm[96];
-
-	close_store();
-	snprintf(rm, sizeof(rm), "rm -rf %s", dir);
-	OK(system(rm));
+	rig_end();
 }
 
 static struct muuid id(u8 n)
@@ -329,23 +302,17 @@ static void t_deal_wrong(void)
 	end();
 }
 
+static const struct rig_test tests[] = {
+	{ "follow", t_follow },
+	{ "refused", t_refused },
+	{ "leave", t_leave },
+	{ "put back", t_put_back },
+	{ "relist", t_relist },
+	{ "deal", t_deal },
+	{ "deal, wrong", t_deal_wrong },
+};
+
 int main(void)
 {
-	CU_pSuite s;
-	unsigned int failed;
-
-	CU_initialize_registry();
-	s = CU_add_suite("agent_copy", NULL, NULL);
-	CU_add_test(s, "follow", t_follow);
-	CU_add_test(s, "refused", t_refused);
-	CU_add_test(s, "leave", t_leave);
-	CU_add_test(s, "put back", t_put_back);
-	CU_add_test(s, "relist", t_relist);
-	CU_add_test(s, "deal", t_deal);
-	CU_add_test(s, "deal, wrong", t_deal_wrong);
-	CU_basic_set_mode(CU_BRM_NORMAL);
-	CU_basic_run_tests();
-	failed = CU_get_number_of_failures();
-	CU_cleanup_registry();
-	return failed ? 1 : 0;
+	return rig_main("agent_copy", tests, sizeof(tests) / sizeof(tests[0]));
 }

@@ -3,33 +3,14 @@
  * The agent of a drive over a store in a file and a label in memory: it dies before any step that
  * changes either, and begins again from what is durable.
  */
-#include <CUnit/Basic.h>
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
+#include "tests/unit/agent_rig.h"
 #include "userspace/agent/drive.h"
-#include "userspace/store/sqlite.h"
 
-/* No file of this test has to outlive the host. */
-int fdatasync(int fd)
-{
-	return fd < 0 ? -1 : 0;
-}
-
-int fsync(int fd)
-{
-	return fd < 0 ? -1 : 0;
-}
-
-#define OK(x)	CU_ASSERT_EQUAL((x), 0)
 #define GIB	(1ULL << 30)
 #define SLOTS	8
 
-static char dir[64], file[80], why[256];
-static struct store_sqlite *Q;
 static struct store *S, *other;
 static struct copy *C, *O;		/* the agent's, the test's */
 static u32 seed, odds;
@@ -48,11 +29,6 @@ static struct {
 } dev;
 
 static struct drive_agent agent;
-
-static struct muuid id(u8 kind, u8 n)
-{
-	return (struct muuid) { .b = { kind, n } };
-}
 
 static void say(const char *what)
 {
@@ -91,7 +67,7 @@ static int op_record(void *d, const struct label_extent *e, struct layout_head *
 
 static const struct label_extent *label_has(u8 x)
 {
-	struct muuid u = id('x', x);
+	struct muuid u = rig_id('x', x);
 
 	return label_find(&dev.label, &u);
 }
@@ -188,44 +164,25 @@ static int follow(struct copy *c)
 	return err;
 }
 
-static void catch_up(struct copy *c)
-{
-	while (copy_turn(c, 0, NULL, NULL) > 0)
-		;
-}
-
-static void put(enum key_kind kind, void *x)
-{
-	struct deal d;
-
-	catch_up(O);
-	deal_begin(&d, O);
-	deal_put(&d, kind, x, 0);
-	if (deal_close(&d, 1000) != 1) {
-		CU_FAIL("the test's own object is refused");
-		printf("%s\n", d.why);
-	}
-}
-
 static void put_cluster(u32 generation)
 {
-	struct obj_cluster c = { .plan = { .uuid = id('c', 1), .generation = generation, .format = 1000 } };
+	struct obj_cluster c = { .plan = { .uuid = rig_id('c', 1), .generation = generation, .format = 1000 } };
 
-	put(KEY_CLUSTER, &c);
+	rig_put(O, KEY_CLUSTER, &c);
 }
 
 static void put_access(u64 number)
 {
-	struct obj_access a = { .volume = id('v', 1), .plan = { .number = number, .clean = true } };
+	struct obj_access a = { .volume = rig_id('v', 1), .plan = { .number = number, .clean = true } };
 
-	put(KEY_ACCESS, &a);
+	rig_put(O, KEY_ACCESS, &a);
 }
 
 /* A stripe over extents x1 of this drive and x9 of another. */
 static void put_volume(u8 state, u64 version)
 {
 	struct layout *l = calloc(1, sizeof(*l));
-	struct obj_volume v = { .plan = { .uuid = id('v', 1), .state = state }, .record = l, .domain = "host" };
+	struct obj_volume v = { .plan = { .uuid = rig_id('v', 1), .state = state }, .record = l, .domain = "host" };
 
 	l->volume = v.plan.uuid;
 	strcpy(l->name, "vol");
@@ -234,15 +191,15 @@ static void put_volume(u8 state, u64 version)
 	l->lba = 512;
 	l->members = l->refs = 2;
 	for (u8 i = 0; i < 2; i++) {
-		l->member[i] = (struct layout_member) { .target = id('h', 1), .drive = id('d', 1 + i),
-							.extent = id('x', i ? 9 : 1), .size = 64 << 20 };
+		l->member[i] = (struct layout_member) { .target = rig_id('h', 1), .drive = rig_id('d', 1 + i),
+							.extent = rig_id('x', i ? 9 : 1), .size = 64 << 20 };
 		l->ref[i] = (struct layout_ref) { i, LAYOUT_DATA };
 	}
 	l->segment[0] = (struct layout_segment) { .length = 64 << 20, .level = PROT_STRIPE, .data = 2,
 						  .groups = 1, .strip = 65536, .refs = 2 };
 	l->size = 64 << 20;
 	l->segments = 1;
-	put(KEY_VOLUME, &v);
+	rig_put(O, KEY_VOLUME, &v);
 	free(l);
 }
 
@@ -254,14 +211,14 @@ struct want {
 static void put_drive(const struct want *w, u32 n, u8 host)
 {
 	struct plan_extent x[SLOTS];
-	struct obj_drive d = { .plan = { .uuid = id('d', 1), .host = id('h', host), .wanted = PLAN_IN,
+	struct obj_drive d = { .plan = { .uuid = rig_id('d', 1), .host = rig_id('h', host), .wanted = PLAN_IN,
 					 .extents = n, .extent = x }, .size = GIB, .lba = 512, .path = "/dev/x" };
 
 	for (u32 i = 0; i < n; i++)
-		x[i] = (struct plan_extent) { .uuid = id('x', w[i].x), .volume = id('v', 1), .state = w[i].state,
+		x[i] = (struct plan_extent) { .uuid = rig_id('x', w[i].x), .volume = rig_id('v', 1), .state = w[i].state,
 					      .start = w[i].start << 20, .length = 64 << 20,
 					      .version = w[i].version, .commit = w[i].version ? 100 + w[i].version : 0 };
-	put(KEY_DRIVE, &d);
+	rig_put(O, KEY_DRIVE, &d);
 }
 
 static void agent_start(void)
@@ -269,7 +226,7 @@ static void agent_start(void)
 	S = store_sqlite_handle(Q);
 	C = copy_open(S);
 	OK(follow(C));
-	agent = (struct drive_agent) { .copy = C, .host = id('h', 1), .drive = id('d', 1), .ops = &ops };
+	agent = (struct drive_agent) { .copy = C, .host = rig_id('h', 1), .drive = rig_id('d', 1), .ops = &ops };
 	OK(drive_begin(&agent));
 }
 
@@ -283,12 +240,9 @@ static void begin(u32 with_odds)
 {
 	odds = with_odds;
 	memset(&dev, 0, sizeof(dev));
-	dev.label = (struct label) { .drive = id('d', 1), .cluster = id('c', 1), .owner = id('h', 1),
+	dev.label = (struct label) { .drive = rig_id('d', 1), .cluster = rig_id('c', 1), .owner = rig_id('h', 1),
 				     .sequence = 1, .size = GIB, .lba = 512, .generation = 1 };
-	snprintf(dir, sizeof(dir), "/tmp/drive-XXXXXX");
-	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(dir));
-	snprintf(file, sizeof(file), "%s/store", dir);
-	OK(store_sqlite_open(file, &Q, why, sizeof(why)));
+	rig_begin();
 	other = store_sqlite_handle(Q);
 	O = copy_open(other);
 	OK(follow(O));
@@ -299,21 +253,17 @@ static void begin(u32 with_odds)
 
 static void end(void)
 {
-	char rm[96];
-
 	agent_stop();
 	copy_close(O);
 	store_close(other);
-	store_sqlite_close(Q);
-	snprintf(rm, sizeof(rm), "rm -rf %s", dir);
-	OK(system(rm));
+	rig_end();
 }
 
 static const char *settle(void)
 {
 	dev.log[0] = 0;
 	for (int i = 0, idle = 0; i < 300 && idle < (odds ? 20 : 2); i++) {
-		catch_up(C);
+		rig_catch_up(C);
 		idle = drive_turn(&agent) ? 0 : idle + 1;
 		/* what a crash leaves is the label, the records and the store */
 		if (odds && i % 3 == 2) {
@@ -321,14 +271,14 @@ static const char *settle(void)
 			agent_start();
 		}
 	}
-	catch_up(O);
+	rig_catch_up(O);
 	return dev.log;
 }
 
 static const struct plan_extent *key_of(u8 x)
 {
-	const struct obj_drive *d = copy_obj(O, &(struct key) { .kind = KEY_DRIVE, .drive = id('d', 1) });
-	struct muuid u = id('x', x);
+	const struct obj_drive *d = copy_obj(O, &(struct key) { .kind = KEY_DRIVE, .drive = rig_id('d', 1) });
+	struct muuid u = rig_id('x', x);
 
 	for (u32 i = 0; d && i < d->plan.extents; i++) {
 		if (muuid_equal(&d->plan.extent[i].uuid, &u))
@@ -363,7 +313,7 @@ static void life(void)
 	CU_ASSERT_EQUAL(label_has(1)->commit, 102);
 	put_volume(PLAN_DELETING, 2);
 	DRIVE({ 1, PLAN_FREEING, 2, 4 });
-	dev.in_table = id('x', 1);
+	dev.in_table = rig_id('x', 1);
 	settle();
 	if (!odds)
 		CU_ASSERT_STRING_EQUAL(dev.log, "table label ");
@@ -412,10 +362,10 @@ static void t_adopt(void)
 	put_volume(PLAN_VOLUME_READY, 1);
 	dev.label.extents = 2;
 	for (u8 i = 0; i < 2; i++)
-		dev.label.extent[i] = (struct label_extent) { .uuid = id('x', 1 + i), .volume = id('v', 1),
+		dev.label.extent[i] = (struct label_extent) { .uuid = rig_id('x', 1 + i), .volume = rig_id('v', 1),
 			.start = (4 + 64 * i) << 20, .length = 64 << 20, .state = i ? LABEL_ZEROING : LABEL_READY,
 			.version = !i, .commit = i ? 0 : 101 };
-	dev.record[0].extent = id('x', 1);
+	dev.record[0].extent = rig_id('x', 1);
 	dev.record[0].version = 1;
 	dev.record[0].commit = 101;
 	put_drive(NULL, 0, 1);
@@ -439,7 +389,7 @@ static void t_refused(void)
 	put_volume(PLAN_VOLUME_READY, 1);
 	/* bytes that the label has for another extent */
 	dev.label.extents = 1;
-	dev.label.extent[0] = (struct label_extent) { .uuid = id('x', 7), .volume = id('v', 1), .start = 32 << 20,
+	dev.label.extent[0] = (struct label_extent) { .uuid = rig_id('x', 7), .volume = rig_id('v', 1), .start = 32 << 20,
 						      .length = 64 << 20, .state = LABEL_READY };
 	DRIVE({ 1, PLAN_WANTED, 0, 4 });
 	settle();
@@ -451,7 +401,7 @@ static void t_refused(void)
 	settle();
 	CU_ASSERT_PTR_NOT_NULL_FATAL(label_has(1));
 	dev.label.extent[0].attach = mesh_number(1, 5, 0);
-	dev.label.extent[0].attacher = id('h', 2);
+	dev.label.extent[0].attacher = rig_id('h', 2);
 	DRIVE({ 1, PLAN_FREEING, 0, 4 });
 	put_volume(PLAN_DELETING, 1);
 	CU_ASSERT_PTR_NOT_NULL(strstr(settle(), "STOP"));
@@ -466,7 +416,7 @@ static void t_refused(void)
 	/* ready in the store, and not in the label */
 	DRIVE({ 3, PLAN_READY, 1, 4 });
 	CU_ASSERT_PTR_NOT_NULL(strstr(settle(), "LOST"));
-	d = (struct obj_drive *)copy_obj(O, &(struct key) { .kind = KEY_DRIVE, .drive = id('d', 1) });
+	d = (struct obj_drive *)copy_obj(O, &(struct key) { .kind = KEY_DRIVE, .drive = rig_id('d', 1) });
 	CU_ASSERT_EQUAL(d->plan.extents, 1);
 	agent.stopped = true;
 	DRIVE({ 4, PLAN_WANTED, 0, 4 });
@@ -481,13 +431,13 @@ static void t_behind(void)
 	begin(0);
 	put_volume(PLAN_DELETING, 1);
 	dev.label.extents = 1;
-	dev.label.extent[0] = (struct label_extent) { .uuid = id('x', 1), .volume = id('v', 1), .start = 4 << 20,
+	dev.label.extent[0] = (struct label_extent) { .uuid = rig_id('x', 1), .volume = rig_id('v', 1), .start = 4 << 20,
 		.length = 64 << 20, .state = LABEL_READY, .version = 1, .commit = 101 };
-	dev.record[0].extent = id('x', 1);
+	dev.record[0].extent = rig_id('x', 1);
 	dev.record[0].version = 1;
 	dev.record[0].commit = 101;
 	DRIVE({ 1, PLAN_FREEING, 1, 4 });
-	catch_up(C);
+	rig_catch_up(C);
 	put_volume(PLAN_VOLUME_READY, 1);
 	dev.log[0] = 0;
 	/* without a turn of the copy */
@@ -511,22 +461,16 @@ static void t_mark(void)
 	end();
 }
 
+static const struct rig_test tests[] = {
+	{ "life", t_life },
+	{ "away", t_away },
+	{ "adopt", t_adopt },
+	{ "refused", t_refused },
+	{ "behind", t_behind },
+	{ "mark", t_mark },
+};
+
 int main(void)
 {
-	CU_pSuite s;
-	unsigned int failed;
-
-	CU_initialize_registry();
-	s = CU_add_suite("agent_drive", NULL, NULL);
-	CU_add_test(s, "life", t_life);
-	CU_add_test(s, "away", t_away);
-	CU_add_test(s, "adopt", t_adopt);
-	CU_add_test(s, "refused", t_refused);
-	CU_add_test(s, "behind", t_behind);
-	CU_add_test(s, "mark", t_mark);
-	CU_basic_set_mode(CU_BRM_NORMAL);
-	CU_basic_run_tests();
-	failed = CU_get_number_of_failures();
-	CU_cleanup_registry();
-	return failed ? 1 : 0;
+	return rig_main("agent_drive", tests, sizeof(tests) / sizeof(tests[0]));
 }

@@ -3,35 +3,16 @@
  * The controller's tasks over a store in a file: controllers that die before any transaction and
  * are followed by another one, agents of drives and a kernel that act between their steps.
  */
-#include <CUnit/Basic.h>
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
 
+#include "tests/unit/agent_rig.h"
 #include "userspace/agent/tasks.h"
 #include "userspace/format/label.h"
-#include "userspace/store/sqlite.h"
 
-/* No file of this test has to outlive the host. */
-int fdatasync(int fd)
-{
-	return fd < 0 ? -1 : 0;
-}
-
-int fsync(int fd)
-{
-	return fd < 0 ? -1 : 0;
-}
-
-#define OK(x)	CU_ASSERT_EQUAL((x), 0)
 #define HOSTS	3
 #define EACH	3			/* drives of a host */
 #define GIB	(1ULL << 30)
 
-static char dir[64], file[80], why[256];
-static struct store_sqlite *Q;
 static struct store *agents;
 static struct copy *A;			/* what agents and the test see */
 static u32 seed, odds;			/* of a crash: one in @odds; 0: none */
@@ -51,11 +32,6 @@ static u32 draw(u32 n)
 	return (seed >> 8) % n;
 }
 
-static struct muuid id(u8 kind, u8 n)
-{
-	return (struct muuid) { .b = { kind, n } };
-}
-
 static bool crash(void *arg)
 {
 	(void)arg;
@@ -70,7 +46,7 @@ static void con_start(u8 host)
 	con.s = store_sqlite_handle(Q);
 	con.c = copy_open(con.s);
 	OK(tasks_follow(con.c));
-	con.lead = (struct lead) { .copy = con.c, .host = id('h', host), .seconds = 60 };
+	con.lead = (struct lead) { .copy = con.c, .host = rig_id('h', host), .seconds = 60 };
 	con.tasks = (struct tasks) { .copy = con.c, .lead = &con.lead, .now = 1000, .crash = crash };
 }
 
@@ -82,56 +58,38 @@ static void con_stop(void)
 	store_close(con.s);
 }
 
-static void put(enum key_kind kind, void *x)
-{
-	struct deal d;
-
-	while (copy_turn(A, 0, NULL, NULL) > 0)
-		;
-	deal_begin(&d, A);
-	deal_put(&d, kind, x, 0);
-	if (deal_close(&d, 1000) != 1) {
-		CU_FAIL("the test's own object is refused");
-		printf("%s\n", d.why);
-	}
-}
-
 static void put_alive(u8 h, bool alive)
 {
-	struct obj_alive a = { .host = id('h', h), .boot = id('b', h), .meshd = "1", .format = 1000 };
+	struct obj_alive a = { .host = rig_id('h', h), .boot = rig_id('b', h), .meshd = "1", .format = 1000 };
 	struct key k = { .kind = KEY_ALIVE, .host = a.host };
-	struct deal d;
 
-	if (alive) {
-		put(KEY_ALIVE, &a);
-		return;
-	}
-	deal_begin(&d, A);
-	deal_erase(&d, &k);
-	CU_ASSERT_EQUAL(deal_close(&d, 1000), 1);
+	if (alive)
+		rig_put(A, KEY_ALIVE, &a);
+	else
+		rig_erase(A, &k);
 }
 
 static void put_hosts(void)
 {
-	struct obj_cluster c = { .plan = { .uuid = id('c', 1), .generation = 1, .format = 1000 } };
+	struct obj_cluster c = { .plan = { .uuid = rig_id('c', 1), .generation = 1, .format = 1000 } };
 
-	put(KEY_CLUSTER, &c);
+	rig_put(A, KEY_CLUSTER, &c);
 	for (u8 h = 1; h <= HOSTS; h++) {
 		struct obj_address addr = { .port = 0 };
-		struct obj_host host = { .plan = { .uuid = id('h', h), .role = PLAN_STORAGE },
+		struct obj_host host = { .plan = { .uuid = rig_id('h', h), .role = PLAN_STORAGE },
 					 .addresses = 1, .address = &addr };
 
 		snprintf(host.name, sizeof(host.name), "s%u", h);
 		snprintf(host.rack, sizeof(host.rack), "rack%u", h % 2);
 		snprintf(addr.addr, sizeof(addr.addr), "10.0.0.%u", h);
-		put(KEY_HOST, &host);
+		rig_put(A, KEY_HOST, &host);
 		put_alive(h, true);
 		for (u8 i = 0; i < EACH; i++) {
-			struct obj_drive d = { .plan = { .uuid = id('d', h * 10 + i), .host = host.plan.uuid,
+			struct obj_drive d = { .plan = { .uuid = rig_id('d', h * 10 + i), .host = host.plan.uuid,
 							 .wanted = PLAN_IN }, .size = GIB, .lba = 512,
 					       .path = "/dev/nvme0n1" };
 
-			put(KEY_DRIVE, &d);
+			rig_put(A, KEY_DRIVE, &d);
 		}
 	}
 }
@@ -141,10 +99,7 @@ static void begin(u32 with_seed, u32 with_odds)
 	seed = with_seed;
 	odds = with_odds;
 	crashes = 0;
-	snprintf(dir, sizeof(dir), "/tmp/tasks-XXXXXX");
-	CU_ASSERT_PTR_NOT_NULL_FATAL(mkdtemp(dir));
-	snprintf(file, sizeof(file), "%s/store", dir);
-	OK(store_sqlite_open(file, &Q, why, sizeof(why)));
+	rig_begin();
 	agents = store_sqlite_handle(Q);
 	A = copy_open(agents);
 	OK(tasks_follow(A));
@@ -154,24 +109,20 @@ static void begin(u32 with_seed, u32 with_odds)
 
 static void end(void)
 {
-	char rm[96];
-
 	con_stop();
 	copy_close(A);
 	store_close(agents);
-	store_sqlite_close(Q);
-	snprintf(rm, sizeof(rm), "rm -rf %s", dir);
-	OK(system(rm));
+	rig_end();
 }
 
 static const struct obj_volume *volume(u8 v)
 {
-	return copy_obj(A, &(struct key) { .kind = KEY_VOLUME, .volume = id('v', v) });
+	return copy_obj(A, &(struct key) { .kind = KEY_VOLUME, .volume = rig_id('v', v) });
 }
 
 static const struct obj_task *task(u8 t)
 {
-	return copy_obj(A, &(struct key) { .kind = KEY_TASK, .task = id('t', t) });
+	return copy_obj(A, &(struct key) { .kind = KEY_TASK, .task = rig_id('t', t) });
 }
 
 static const struct obj_drive *next_drive(const struct copy_item **i)
@@ -222,11 +173,11 @@ static bool agent_drive(const struct obj_drive *d)
 /* The holder's agent: the kernel takes a new layout, bars places, and reports so. */
 static bool agent_kernel(u8 v)
 {
-	struct key k = { .kind = KEY_ROSTER, .volume = id('v', v) };
+	struct key k = { .kind = KEY_ROSTER, .volume = rig_id('v', v) };
 	const struct obj_volume *vol = volume(v);
-	const struct obj_access *access = copy_obj(A, &(struct key) { .kind = KEY_ACCESS, .volume = id('v', v) });
+	const struct obj_access *access = copy_obj(A, &(struct key) { .kind = KEY_ACCESS, .volume = rig_id('v', v) });
 	const struct obj_roster *old = copy_obj(A, &k);
-	struct obj_roster r = { .volume = id('v', v) };
+	struct obj_roster r = { .volume = rig_id('v', v) };
 	struct deal d;
 
 	if (!vol || !access || access->plan.mode != PLAN_RW)
@@ -252,10 +203,10 @@ static bool agent_kernel(u8 v)
 
 static void attach(u8 v)
 {
-	struct obj_access a = { .volume = id('v', v),
-				.plan = { .mode = PLAN_RW, .holder = id('h', 2), .number = mesh_number(1, 7, 0) } };
+	struct obj_access a = { .volume = rig_id('v', v),
+				.plan = { .mode = PLAN_RW, .holder = rig_id('h', 2), .number = mesh_number(1, 7, 0) } };
 
-	put(KEY_ACCESS, &a);
+	rig_put(A, KEY_ACCESS, &a);
 }
 
 /* No two extents of a drive overlap, and every extent of a layout is where the layout says. */
@@ -315,8 +266,7 @@ static void settle(void)
 	for (u32 n = 0; n < 4000; n++) {
 		int did = 0;
 
-		while (copy_turn(con.c, 0, NULL, NULL) > 0)
-			;
+		rig_catch_up(con.c);
 		if (lead_turn(&con.lead, now++) == 1)
 			did = tasks_turn(&con.tasks);
 		if (did == -ECANCELED) {
@@ -325,8 +275,7 @@ static void settle(void)
 			continue;
 		}
 		CU_ASSERT(did >= 0);
-		while (copy_turn(A, 0, NULL, NULL) > 0)
-			;
+		rig_catch_up(A);
 		check();
 		if (!act() && !did && !copy_turn(A, 0, NULL, NULL) && !copy_turn(con.c, 0, NULL, NULL))
 			return;
@@ -336,13 +285,13 @@ static void settle(void)
 
 static void request(u8 t, u8 v, const char *verb, json_t *args)
 {
-	struct obj_task x = { .uuid = id('t', t), .state = OBJ_TASK_WAITING,
-			      .host = id('h', 1), .args = args };
+	struct obj_task x = { .uuid = rig_id('t', t), .state = OBJ_TASK_WAITING,
+			      .host = rig_id('h', 1), .args = args };
 
 	snprintf(x.verb, sizeof(x.verb), "%s", verb);
 	if (v)
-		x.volume = id('v', v);
-	put(KEY_TASK, &x);
+		x.volume = rig_id('v', v);
+	rig_put(A, KEY_TASK, &x);
 	json_decref(args);
 }
 
@@ -414,10 +363,10 @@ static void life(u32 with_seed, u32 with_odds)
 	CU_ASSERT(done(33, OBJ_TASK_DONE));
 	CU_ASSERT_EQUAL(volume(3)->plan.barred, 0);
 	for (u8 v = 1; v <= 5; v++) {
-		struct obj_access none = { .volume = id('v', v), .plan = { .mode = PLAN_NONE, .clean = true,
+		struct obj_access none = { .volume = rig_id('v', v), .plan = { .mode = PLAN_NONE, .clean = true,
 					   .number = mesh_number(1, 7, 0) } };
 
-		put(KEY_ACCESS, &none);
+		rig_put(A, KEY_ACCESS, &none);
 		request(40 + v, v, "volume delete", json_object());
 	}
 	settle();
@@ -491,22 +440,19 @@ static void cancel(u8 t)
 {
 	struct obj_task x;
 
-	while (copy_turn(A, 0, NULL, NULL) > 0)
-		;
+	rig_catch_up(A);
 	x = *task(t);
 	x.state = OBJ_TASK_CANCELLING;
-	put(KEY_TASK, &x);
+	rig_put(A, KEY_TASK, &x);
 }
 
 /* The controller's steps alone, as far as they go without agents. */
 static void controller(void)
 {
-	while (copy_turn(con.c, 0, NULL, NULL) > 0)
-		;
+	rig_catch_up(con.c);
 	CU_ASSERT_EQUAL(lead_turn(&con.lead, 1), 1);
 	CU_ASSERT(tasks_turn(&con.tasks) >= 0);
-	while (copy_turn(A, 0, NULL, NULL) > 0)
-		;
+	rig_catch_up(A);
 }
 
 static void t_cancel(void)
@@ -550,14 +496,14 @@ static void t_cancel(void)
 static void t_after(void)
 {
 	struct muuid *first = malloc(sizeof(*first));
-	struct obj_task x = { .uuid = id('t', 2), .volume = id('v', 2), .state = OBJ_TASK_WAITING,
-			      .host = id('h', 1), .verb = "volume create", .afters = 1, .after = first };
+	struct obj_task x = { .uuid = rig_id('t', 2), .volume = rig_id('v', 2), .state = OBJ_TASK_WAITING,
+			      .host = rig_id('h', 1), .verb = "volume create", .afters = 1, .after = first };
 
 	begin(1, 0);
-	*first = id('t', 1);
+	*first = rig_id('t', 1);
 	request(1, 1, "volume create", create_args("a", "linear", 100 << 20, "host"));
 	x.args = create_args("b", "linear", 100 << 20, "host");
-	put(KEY_TASK, &x);
+	rig_put(A, KEY_TASK, &x);
 	json_decref(x.args);
 	controller();
 	CU_ASSERT_PTR_NOT_NULL(volume(1));
@@ -595,36 +541,27 @@ static void t_overtaken(void)
 /* A host that does not lead, or no longer does, writes nothing. */
 static void t_lead(void)
 {
-	struct obj_leader other = { .host = id('h', 3) };
+	struct obj_leader other = { .host = rig_id('h', 3) };
 	struct key k = { .kind = KEY_LEADER };
-	struct deal d;
 
 	begin(1, 0);
 	controller();
 	request(1, 1, "volume create", create_args("a", "linear", 100 << 20, "host"));
-	while (copy_turn(con.c, 0, NULL, NULL) > 0)
-		;
+	rig_catch_up(con.c);
 	/* another host leads by now, which this controller's copy does not know */
-	while (copy_turn(A, 0, NULL, NULL) > 0)
-		;
-	deal_begin(&d, A);
-	deal_erase(&d, &k);
-	CU_ASSERT_EQUAL(deal_close(&d, 1000), 1);
-	put(KEY_LEADER, &other);
+	rig_catch_up(A);
+	rig_erase(A, &k);
+	rig_put(A, KEY_LEADER, &other);
 	CU_ASSERT(lead_is(&con.lead));
 	CU_ASSERT_EQUAL(tasks_turn(&con.tasks), 0);
-	while (copy_turn(A, 0, NULL, NULL) > 0)
-		;
+	rig_catch_up(A);
 	CU_ASSERT(done(1, OBJ_TASK_WAITING));
 	CU_ASSERT_PTR_NULL(volume(1));
-	while (copy_turn(con.c, 0, NULL, NULL) > 0)
-		;
+	rig_catch_up(con.c);
 	CU_ASSERT_EQUAL(lead_turn(&con.lead, 2), 0);
 	CU_ASSERT_EQUAL(tasks_turn(&con.tasks), 0);
 	/* a store that was put back decides nothing */
-	deal_begin(&d, A);
-	deal_erase(&d, &k);
-	CU_ASSERT_EQUAL(deal_close(&d, 1000), 1);
+	rig_erase(A, &k);
 	con.tasks.stopped = true;
 	controller();
 	CU_ASSERT_PTR_NULL(volume(1));
@@ -643,15 +580,15 @@ static void t_candidates(void)
 
 	begin(1, 0);
 	put_alive(3, false);
-	h = *(const struct obj_host *)copy_obj(A, &(struct key) { .kind = KEY_HOST, .host = id('h', 2) });
+	h = *(const struct obj_host *)copy_obj(A, &(struct key) { .kind = KEY_HOST, .host = rig_id('h', 2) });
 	h.plan.maintenance = true;
-	put(KEY_HOST, &h);
+	rig_put(A, KEY_HOST, &h);
 	d = *next_drive(&i);
 	d.plan.wanted = PLAN_DRAINING;
-	put(KEY_DRIVE, &d);
-	d = *(const struct obj_drive *)copy_obj(A, &(struct key) { .kind = KEY_DRIVE, .drive = id('d', 11) });
+	rig_put(A, KEY_DRIVE, &d);
+	d = *(const struct obj_drive *)copy_obj(A, &(struct key) { .kind = KEY_DRIVE, .drive = rig_id('d', 11) });
 	d.local = true;
-	put(KEY_DRIVE, &d);
+	rig_put(A, KEY_DRIVE, &d);
 	request(1, 1, "volume create", create_args("a", "stripe:2", 10 << 20, "drive"));
 	request(2, 2, "volume create", create_args("b", "linear", 10 << 20, "drive"));
 	settle();
@@ -662,24 +599,18 @@ static void t_candidates(void)
 	end();
 }
 
+static const struct rig_test tests[] = {
+	{ "the life of volumes", t_life },
+	{ "controllers that die", t_crashes },
+	{ "refused", t_refused },
+	{ "cancelled", t_cancel },
+	{ "overtaken", t_overtaken },
+	{ "one after another", t_after },
+	{ "who leads", t_lead },
+	{ "candidates", t_candidates },
+};
+
 int main(void)
 {
-	CU_pSuite s;
-	unsigned int failed;
-
-	CU_initialize_registry();
-	s = CU_add_suite("agent_tasks", NULL, NULL);
-	CU_add_test(s, "the life of volumes", t_life);
-	CU_add_test(s, "controllers that die", t_crashes);
-	CU_add_test(s, "refused", t_refused);
-	CU_add_test(s, "cancelled", t_cancel);
-	CU_add_test(s, "overtaken", t_overtaken);
-	CU_add_test(s, "one after another", t_after);
-	CU_add_test(s, "who leads", t_lead);
-	CU_add_test(s, "candidates", t_candidates);
-	CU_basic_set_mode(CU_BRM_NORMAL);
-	CU_basic_run_tests();
-	failed = CU_get_number_of_failures();
-	CU_cleanup_registry();
-	return failed ? 1 : 0;
+	return rig_main("agent_tasks", tests, sizeof(tests) / sizeof(tests[0]));
 }

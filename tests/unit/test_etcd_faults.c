@@ -404,7 +404,7 @@ static void watch_outage(void)
 static void member_copy(void)
 {
 	member_end(0, SIGTERM);
-	run("rm -rf '%s/kept' && cp -r '%s/m0' '%s/kept'", folder, folder, folder);
+	folder_keep();
 	member_start(0);
 	wait_healthy(0);
 }
@@ -412,7 +412,7 @@ static void member_copy(void)
 static void member_put_back(void)
 {
 	member_end(0, SIGKILL);
-	run("rm -rf '%s/m0' && mv '%s/kept' '%s/m0'", folder, folder, folder);
+	folder_put_back();
 	member_start(0);
 	wait_healthy(0);
 }

@@ -83,29 +83,18 @@ static void restart(void)
 static void keep(void)
 {
 	shut(SIGTERM);
-	run("rm -rf '%s/kept' && cp -r '%s/m0' '%s/kept'", folder, folder, folder);
+	folder_keep();
 	up();
 }
 
 static void put_back(void)
 {
 	shut(SIGKILL);
-	run("rm -rf '%s/m0' && mv '%s/kept' '%s/m0'", folder, folder, folder);
+	folder_put_back();
 	up();
 }
 
-static void compact(void)
-{
-	char body[96], text[1024];
-
-	snprintf(text, sizeof(text), "%s", gateway(0, "/v3/kv/range", "{\"key\":\"AA==\",\"count_only\":true}"));
-	snprintf(body, sizeof(body), "{\"revision\":\"%llu\",\"physical\":true}",
-		 (unsigned long long)number_in(text, "revision"));
-	if (!gateway(0, "/v3/kv/compaction", body)[0])
-		give_up("etcd does not compact: %s", body);
-}
-
-static const struct suite_engine engine = { fresh, end_all, handle, restart, keep, put_back, compact, NULL };
+static const struct suite_engine engine = { fresh, end_all, handle, restart, keep, put_back, member_compact, NULL };
 
 static const struct suite_test tests[] = {
 	STORE_SUITE_KEYS, STORE_SUITE_WATCH, STORE_SUITE_LEASE, STORE_SUITE_SETTLE, STORE_SUITE_STATE,

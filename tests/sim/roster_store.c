@@ -74,7 +74,7 @@ void rs_reach(const struct rs_state *s)
 static void print(const struct rs_roster *r)
 {
 	if (r->attach)
-		printf("%u.%u.%u/%x%s%s%s", RS_COUNTER(r->attach), r->attach & 7, r->epoch,
+		printf("%u.%u.%u/%x%s%s%s", RS_COUNTER(r->attach), RS_RESTART(r->attach), r->epoch,
 		       r->in_sync, r->spare < rs_width ? "s" : "",
 		       r->flags & PROT_ROSTER_CLEAN ? "c" : "",
 		       r->flags & PROT_ROSTER_WITNESS ? "w" : "");
@@ -87,7 +87,7 @@ static void print_host(const struct rs_host *x, int h)
 	static const char *const phases[] = { "idle", "open", "on" };
 
 	printf(" | %c %s%s%s %u.%u v%u has %x cur ", 'A' + h, phases[x->phase], x->ro ? " ro" : "",
-	       x->again ? " again" : "", RS_COUNTER(x->number), x->number & 7, x->version, x->has);
+	       x->again ? " again" : "", RS_COUNTER(x->number), RS_RESTART(x->number), x->version, x->has);
 	print(&x->cur);
 	printf(" pend ");
 	print(&x->pend);
@@ -107,7 +107,7 @@ static void print_host(const struct rs_host *x, int h)
 	}
 	if (x->rec_mode)
 		printf(" rec %s%u.%u v%u bar %x", x->rec_mode == PLAN_RO ? "ro " : "",
-		       RS_COUNTER(x->rec_number), x->rec_number & 7, x->rec_version, x->rec_bar);
+		       RS_COUNTER(x->rec_number), RS_RESTART(x->rec_number), x->rec_version, x->rec_bar);
 }
 
 /* The states of a story, from the first on: what changed is for the reader to see. */
@@ -129,7 +129,7 @@ static void story(u32 i)
 		printf(":");
 		print(&s->d[d].roster);
 		printf(":%x#%u.%u%c", s->d[d].writes, RS_COUNTER(s->d[d].number),
-		       s->d[d].number & 7, "-AB"[s->d[d].attacher]);
+		       RS_RESTART(s->d[d].number), "-AB"[s->d[d].attacher]);
 	}
 	printf(" | store%s %s%c %u v%u ", s->back ? " put back" : "",
 	       s->s.mode ? "rw" : "-", s->s.mode ? 'A' + s->s.holder : '-', s->s.counter,

@@ -29,7 +29,8 @@
 #define RS_WRITES	4
 
 /* A number: counter << 3 | restart. The world has one generation. */
-#define RS_COUNTER(n)	((n) >> 3)
+#define RS_COUNTER(n)	((u32)(n) >> 3)
+#define RS_RESTART(n)	((u32)(n) & 7)
 #define RS_ACCESS(n)	((n) & ~7)
 
 struct rs_roster {		/* attach 0: none */

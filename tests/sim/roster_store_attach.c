@@ -239,7 +239,6 @@ static void attach_decide(const struct rs_state *s, int h)
 	const struct rs_host *x = &s->h[h];
 	struct prot_attach a = {
 		.found = &found, .opened = opened, .host = { h + 1 },
-		.store = s->s.roster.attach ? &store : NULL,
 	};
 	u8 real = rs_real(s, h);
 	struct prot_membership m;
@@ -247,6 +246,8 @@ static void attach_decide(const struct rs_state *s, int h)
 
 	a.n = rs_opened(real, opened);
 	rs_unpack(&store, &s->s.roster);
+	if (s->s.roster.attach)
+		a.store = &store;
 	rs_attach_facts(s, x, &a);
 	if (rs_find(s, real, &found)) {
 		int witness = rs_may_note(s, h);
@@ -302,7 +303,7 @@ void rs_begin_again(const struct rs_state *s, int h)
 	struct rs_state t = *s;
 	struct rs_host *y = &t.h[h];
 
-	if (s->restarts == rs_most.restarts || (x->number & 7) == 7)
+	if (s->restarts == rs_most.restarts || RS_RESTART(x->number) == 7)
 		return;
 	t.restarts++;
 	rs_close(&t, h);

@@ -14,7 +14,7 @@
 
 u64 rs_number(u8 number)
 {
-	return mesh_number(1, RS_COUNTER(number), number & 7);
+	return mesh_number(1, RS_COUNTER(number), RS_RESTART(number));
 }
 
 u8 rs_packed(u64 number)

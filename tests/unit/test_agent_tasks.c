@@ -80,7 +80,7 @@ static void put_hosts(void)
 					 .addresses = 1, .address = &addr };
 
 		snprintf(host.name, sizeof(host.name), "s%u", h);
-		snprintf(host.rack, sizeof(host.rack), "rack%u", h % 2);
+		snprintf(host.rack, sizeof(host.rack), "rack%d", h % 2);
 		snprintf(addr.addr, sizeof(addr.addr), "10.0.0.%u", h);
 		rig_put(A, KEY_HOST, &host);
 		put_alive(h, true);

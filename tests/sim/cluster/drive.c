@@ -34,15 +34,19 @@ static enum plan_extent_step decide(const struct state *s, const struct eyes *e,
 	struct volume_object v;
 	bool own = in_label && (!k || k->x == d->x);
 	struct plan_extent_facts f = {
-		.key = k ? &key : NULL, .slot = own ? &slot : NULL,
-		.over = k && d->x && k->x != d->x ? &slot : NULL,
 		.cluster = &v.c, .label_generation = d->gen, .stopped = store_stopped(e->s),
 		.here = d->home == e->a && !d->moved, .fresh = e->fresh,
 	};
 
-	if (k)
+	if (k) {
 		extent_object(&key, k);
+		f.key = &key;
+	}
 	slot_object(&slot, d);
+	if (own)
+		f.slot = &slot;
+	if (k && d->x && k->x != d->x)
+		f.over = &slot;
 	volume_object(&v, e->s, is_other(k ? k->x : d->x));
 	if (v.exists) {
 		f.volume = &v.v;

@@ -86,7 +86,7 @@ static bool open_held(const struct tgt_open_facts *f)
 }
 
 /*
- * What comes before the question whether a living host holds the extent. A reader's preempt ends
+ * The checks before the question whether a living host holds the extent. A reader's preempt ends
  * grace times, but ends no session of a living host. Return: a status, or 0: nothing.
  */
 static int open_before_living(const struct tgt_open_facts *f)

@@ -18,7 +18,10 @@ from .qmp import Qmp
 CMDLINE = ("console=ttyS0 panic=-1 quiet mitigations=off oops=panic "
            "sysrq_always_enabled rcupdate.rcu_cpu_stall_timeout=100 "
            "net.ifnames=0 random.trust_cpu=on watchdog_thresh=60 no_timer_check "
-           "cryptomgr.notests")
+           "cryptomgr.notests "
+           # The drives are files: while the disk below them is busy, a command may take as
+           # long as it likes. After a timeout the driver would reset and remove the drive.
+           "nvme_core.io_timeout=600 nvme_core.admin_timeout=600")
 
 
 class Drive:

@@ -48,7 +48,7 @@ def start(guest):
         seed = int.from_bytes(os.urandom(4), "big")
         with open(d.path + ".nbdkit", "ab") as log:
             # nbdkit -f ends with its parent; behind setsid -f that is process 1
-            subprocess.Popen(
+            process = subprocess.Popen(
                 (["setsid", "-f"] if guest.detach else []) +
                 ["nbdkit", "-f", "-U", socket_of(d), "-P", d.path + ".pid", plugin(),
                  f"file={d.path}", f"sector={d.lba}", f"seed={seed}",
@@ -56,13 +56,21 @@ def start(guest):
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 start_new_session=True,
                 preexec_fn=None if guest.detach else die_with_parent)
-        for _ in range(600):
-            if _pid(d) and os.path.exists(socket_of(d)):
-                break
-            time.sleep(0.05)
-        else:
-            with open(d.path + ".nbdkit", encoding="utf-8", errors="replace") as f:
-                raise LabError("nbdkit did not start: " + f.read()[-500:])
+        _await(d, process, not guest.detach)
+
+
+def _await(drive, process, ours):
+    """
+    Until nbdkit serves, or has ended. A disk that is busy with the images of other guests
+    has kept one for half a minute in its first write: that is no failure.
+    """
+    until = time.monotonic() + 300
+    while not (_pid(drive) and os.path.exists(socket_of(drive))):
+        ended = process.poll()
+        if (ended is not None and (ours or ended)) or time.monotonic() > until:
+            with open(drive.path + ".nbdkit", encoding="utf-8", errors="replace") as f:
+                raise LabError(f"nbdkit did not start, status {ended}: " + f.read()[-500:])
+        time.sleep(0.05)
 
 
 def cut(guest):

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The agent of a host: what the cluster knows of this machine, and which store it follows.
+ *
+ *    store_identity(), cluster ---> plan_store_judge() with the file "seen" ---> stopped or not
+ *    host/H      name, addresses, made by join or, of the first host, by this agent
+ *    alive/H     on this host's lease: boot id, versions
+ *    device/H    its disks: exportable, or the reason why not; which drive a label says
+ *    task/T      "drive export", "drive unexport" that name this host: carried out here (export.h)
+ *
+ * The file is durable before anything is decided from what was read. alive/H of another boot, which
+ * lives, belongs to a second machine with this host's UUID: this one decides nothing then.
+ */
+#ifndef AGENT_HOST_H
+#define AGENT_HOST_H
+
+#include "userspace/agent/deal.h"
+#include "userspace/plan/setback.h"
+
+/**
+ * struct host_ops - the machine below the agent
+ *
+ * None waits: -EINPROGRESS as in struct attach_ops.
+ * @seen_get: the host's file; -ENOENT: none
+ * @seen_put: durable when it returns
+ * @facts: name, addresses and versions of this machine
+ * @disks: all disks as obj_disk[], malloc()ed; the agent frees it
+ */
+struct host_ops {
+	int	(*seen_get)(void *m, struct obj_seen *out);
+	int	(*seen_put)(void *m, const struct obj_seen *s);
+	int	(*facts)(void *m, struct obj_host *host, struct obj_alive *alive);
+	int	(*disks)(void *m, struct obj_disk **out, u32 *n);
+	void	(*log)(void *m, const char *words);
+};
+
+enum host_state {
+	HOST_STARTING,		/* nothing was read yet */
+	HOST_UP,		/* follows the store */
+	HOST_AWAY,		/* the store does not answer: since @since_ms */
+	HOST_STOPPED,		/* put back, or another cluster's: until recover */
+	HOST_TWIN,		/* a second machine with this UUID is alive */
+	HOST_REMOVED,		/* host/H is a tombstone */
+};
+
+struct host_agent {
+	struct copy *copy;	/* follows host/, alive/, device/H and cluster */
+	struct muuid host, boot;
+	u8	role;		/* enum plan_role, of this host's key */
+	const struct host_ops *ops;
+	void	*machine;
+	unsigned int seconds;	/* of the lease; 0: 15 */
+
+	u8	state;		/* enum host_state; the agent's, as all below */
+	u64	since_ms;	/* CLOCK_MONOTONIC, when @state began */
+	u64	lease;		/* 0: none */
+	u64	kept_ms, disks_ms;
+	struct obj_seen seen;
+	bool	seen_known;
+	char	why[OBJ_WORDS];	/* of a state that is not HOST_UP: a sentence, with what to do */
+};
+
+/* Return: number of steps made; 0; negative: the store's error, with the state HOST_AWAY. */
+int host_turn(struct host_agent *h, u64 now_ms);
+/* True while this host may decide: HOST_UP. */
+bool host_may(const struct host_agent *h);
+/* A label that was read proves that the store was put back: HOST_STOPPED. */
+void host_label_above(struct host_agent *h, const char *why);
+/* End the lease: alive/H goes at once. */
+void host_end(struct host_agent *h);
+
+#endif

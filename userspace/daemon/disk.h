@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Drives of this machine: struct drive_ops of one, and the table that the target's kernel has.
+ *
+ *   agent/drive.c (loop) --- drive_ops ---+
+ *                                         v
+ *   struct disk: the label in memory; one thread, which alone writes the drive
+ *                                         ^
+ *   the kernel's GRANT (its own thread) --+   number, attacher: durable before the answer
+ *
+ * Numbers in labels are written by grants alone, all else by the agent; both by the disk's thread, in
+ * turn, so that neither overwrites the other's. A grant needs no store: targets ask the label.
+ */
+#ifndef DAEMON_DISK_H
+#define DAEMON_DISK_H
+
+#include "userspace/agent/drive.h"
+#include "userspace/agent/export.h"
+
+struct disk;
+struct disks;
+
+struct disks_config {
+	struct muuid host;
+	const char *state;		/* folder: backups of labels */
+	const char *listen;		/* address of the target; NULL: this host exports nothing */
+	u16	port;
+	void	(*log)(void *priv, const char *words);
+	void	*priv;
+};
+
+/* 0, or an errno with the words logged. */
+int disks_open(const struct disks_config *config, struct disks **out);
+void disks_close(struct disks *s);
+/*
+ * The target's kernel may listen from now on: identity and keys are set. Called again after
+ * meshtgt was loaded again. -EINPROGRESS, -ENOPKG: no module.
+ */
+int disks_serve(struct disks *s);
+/* What concerns tables: who may open which volume's extents. Of the copy; each turn. */
+int disks_allow(struct disks *s, const struct copy *c);
+
+/* Of struct export_ops and host_ops; @m: struct disks. */
+extern const struct export_ops disks_export_ops;
+int disks_list(void *m, struct obj_disk **out, u32 *n);
+
+/* Of struct drive_ops; @dev: struct disk. */
+extern const struct drive_ops disk_ops;
+/* All that are served, in any order; NULL after the last. */
+struct disk *disks_next(struct disks *s, struct disk *after);
+const struct muuid *disk_uuid(const struct disk *d);
+/* Of the disk that has this drive; NULL: none. For local members: its path. */
+struct disk *disks_find(struct disks *s, const struct muuid *drive);
+const char *disk_path(const struct disk *d);
+/*
+ * A member that this host's kernel opens itself has no target: compare and write the number. 0;
+ * -ESTALE: the label's is above; -EINPROGRESS.
+ */
+int disk_number(struct disk *d, const struct muuid *extent, const struct muuid *host, u64 number, u64 served);
+
+#endif

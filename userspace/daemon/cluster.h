@@ -40,7 +40,7 @@ void cluster_close(struct cluster *c);
 /* A handle of the store for one thread; NULL: no memory. */
 struct store *cluster_store(struct cluster *c);
 u8 cluster_role(const struct cluster *c);	/* enum plan_role */
-bool cluster_alone(const struct cluster *c);	/* no master: admits nobody */
+bool cluster_alone(const struct cluster *c);	/* no master: admits no other host */
 /* Changes when the keys of the kernel have: cluster_identity() is to be called again. */
 u64 cluster_keys(const struct cluster *c);
 /* Host UUID, role and keys to both families of the kernel, by the session keyring. 0, -ENOPKG: no module. */

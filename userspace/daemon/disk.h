@@ -9,7 +9,7 @@
  *   the kernel's GRANT (its own thread) --+   number, attacher: durable before the answer
  *
  * Numbers in labels are written by grants alone, all else by the agent; both by the disk's thread, in
- * turn, so that neither overwrites the other's. A grant needs no store: targets ask the label.
+ * turn, so that neither overwrites the other's. A grant needs no store: the label decides.
  */
 #ifndef DAEMON_DISK_H
 #define DAEMON_DISK_H

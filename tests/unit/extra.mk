@@ -185,3 +185,8 @@ $(DAEMON_JOB): UNIT_CFLAGS += -D_GNU_SOURCE
 $(DAEMON_JOB): $(wildcard userspace/daemon/*.h)
 $(BUILD)/unit/test_daemon_job: $(DAEMON_JOB)
 $(BUILD)/unit/test_daemon_job.o: userspace/daemon/job.h
+
+GRANT_OBJ := $(BUILD)/unit/obj/userspace/plan/grant.o
+UNIT_EXTRA_plan_grant := $(GRANT_OBJ)
+$(GRANT_OBJ) $(BUILD)/unit/test_plan_grant.o: userspace/plan/grant.h
+$(BUILD)/unit/test_plan_grant: $(GRANT_OBJ)

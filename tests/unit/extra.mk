@@ -207,4 +207,4 @@ $(DAEMON_CONF_OBJ) $(DAEMON_CLUSTER_OBJ): UNIT_CFLAGS += -D_GNU_SOURCE
 $(DAEMON_CONF_OBJ) $(DAEMON_CLUSTER_OBJ): $(wildcard userspace/daemon/*.h userspace/store/*.h)
 $(BUILD)/unit/test_daemon_conf: $(DAEMON_CONF_OBJ)
 $(BUILD)/unit/test_daemon_cluster: $(UNIT_EXTRA_daemon_cluster)
-$(BUILD)/unit/test_daemon_cluster.o: $(wildcard userspace/daemon/*.h userspace/store/*.h)
+$(BUILD)/unit/test_daemon_cluster.o: tests/unit/daemon_cluster_rig.h $(wildcard userspace/daemon/*.h userspace/store/*.h)

@@ -106,7 +106,7 @@ $(CLUSTER_TEST:%=$(BUILD)/unit/test_%.o): $(wildcard userspace/store/*.h tests/u
 
 # Keys, tokens and rights of the cluster store: pure files and the TLS library.
 RIGHTS_OBJ  := $(addprefix $(BUILD)/unit/obj/userspace/store/,address.o rights.o rights_rules.o secret.o token.o)
-RIGHTS_TEST := store_rights store_rights_values store_secret
+RIGHTS_TEST := store_rights store_rights_drives store_rights_values store_secret
 
 $(foreach t,$(RIGHTS_TEST),$(eval UNIT_EXTRA_$(t) := $(RIGHTS_OBJ)) \
 	$(eval UNIT_LIBS_$(t) := -lgnutls) $(eval UNIT_CFLAGS_$(t) := -D_GNU_SOURCE))

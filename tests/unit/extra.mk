@@ -106,7 +106,7 @@ $(CLUSTER_TEST:%=$(BUILD)/unit/test_%.o): $(wildcard userspace/store/*.h tests/u
 
 # Keys, tokens and rights of the cluster store: pure files and the TLS library.
 RIGHTS_OBJ  := $(addprefix $(BUILD)/unit/obj/userspace/store/,address.o rights.o rights_rules.o secret.o token.o)
-RIGHTS_TEST := store_rights store_rights_values store_secret
+RIGHTS_TEST := store_rights store_rights_drives store_rights_values store_secret
 
 $(foreach t,$(RIGHTS_TEST),$(eval UNIT_EXTRA_$(t) := $(RIGHTS_OBJ)) \
 	$(eval UNIT_LIBS_$(t) := -lgnutls) $(eval UNIT_CFLAGS_$(t) := -D_GNU_SOURCE))
@@ -158,10 +158,13 @@ $(LINKED_TEST:%=$(BUILD)/unit/test_%.o): $(wildcard userspace/store/*.h tests/un
 # What a daemon does with the store's objects, over a store in a file.
 AGENT_OBJ  := $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(wildcard userspace/agent/*.c))
 AGENT_PLAN := $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(wildcard userspace/plan/*.c))
-AGENT_TEST := agent_copy agent_drive agent_tasks
+AGENT_TEST := agent_copy agent_drive agent_export agent_host agent_tasks
 
 $(foreach t,$(AGENT_TEST),$(eval UNIT_EXTRA_$(t) := $(AGENT_OBJ) $(CLUSTER_OBJ) $(AGENT_PLAN)) \
 	$(eval UNIT_LIBS_$(t) := -lsqlite3 -lpthread) $(eval UNIT_CFLAGS_$(t) := -D_GNU_SOURCE))
+
+# A store that does not answer.
+UNIT_LDFLAGS_agent_host := -Wl,--wrap=store_identity
 
 $(AGENT_OBJ): UNIT_CFLAGS += -D_GNU_SOURCE
 $(AGENT_OBJ): $(wildcard userspace/agent/*.h userspace/plan/*.h userspace/store/*.h)

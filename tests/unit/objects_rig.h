@@ -368,6 +368,7 @@ static void fill_task(void *x)
 	t->host = rnd_uuid();
 	RND_TEXT(t->user, ANY);
 	t->volume = rnd_uuid();
+	t->drive = rnd_uuid();
 	RND_TEXT(t->error, ANY);
 	t->created = rnd63();
 	t->changed = rnd63();

@@ -249,6 +249,7 @@ struct obj_task {
 	struct muuid host;		/* where the task was requested ... */
 	char	user[OBJ_TEXT];		/* ... and by whom; may be empty */
 	struct muuid volume;		/* which the task changes; may be null */
+	struct muuid drive;		/* likewise; of an export chosen before its label is written */
 	char	error[OBJ_WORDS];	/* why it failed, or what it waits for */
 	u64	created, changed;	/* seconds since 1970 */
 	u32	afters;

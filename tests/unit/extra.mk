@@ -202,7 +202,7 @@ DAEMON_CLUSTER_OBJ := $(call DAEMON_OBJ,cluster cluster_admit cluster_file clust
 UNIT_EXTRA_daemon_conf  := $(DAEMON_CONF_OBJ)
 UNIT_CFLAGS_daemon_conf := -D_GNU_SOURCE
 UNIT_EXTRA_daemon_cluster  := $(sort $(DAEMON_CLUSTER_OBJ) $(LINKED_OBJ) $(ETCD_OBJ) $(addprefix \
-	$(BUILD)/unit/obj/userspace/agent/,copy.o deal.o))
+	$(BUILD)/unit/obj/userspace/agent/,copy.o deal.o host.o) $(AGENT_PLAN))
 UNIT_LIBS_daemon_cluster   := -lgnutls -lsqlite3 -lcurl -lprotobuf-c -lpthread
 UNIT_CFLAGS_daemon_cluster := -D_GNU_SOURCE
 

@@ -6,11 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "userspace/agent/host.h"
 #include "userspace/daemon/cluster_in.h"
-#include "userspace/format/objects.h"
 #include "userspace/libmesh/mesh.h"
-
-#define FOUND_MS	10000
 
 int cluster_fail(char why[CLUSTER_WHY], int err, const char *fmt, ...)
 {
@@ -113,20 +111,6 @@ static int open_link(struct cluster *c, char why[CLUSTER_WHY])
 	return err ? cluster_fail(why, err, "the link to the store hosts: %s", strerror(-err)) : 0;
 }
 
-static char *cluster_value(const struct muuid *cluster)
-{
-	union obj_any x = { .cluster = { .plan = { .uuid = *cluster, .generation = 1,
-						   .format = OBJ_FORMAT(OBJ_MAJOR, OBJ_MINOR) } } };
-	struct secret random;
-	char *text = NULL;
-
-	if (!secret_random(&random)) {
-		obj_op(&x.o, random.b);
-		obj_encode(KEY_CLUSTER, &x, &text, NULL, 0);
-	}
-	return text;
-}
-
 /* 0: the store has the key of this cluster; -EEXIST: other keys. */
 static int found_before(struct store *s, const struct muuid *cluster, char why[CLUSTER_WHY])
 {
@@ -149,18 +133,11 @@ static int found_before(struct store *s, const struct muuid *cluster, char why[C
 
 int cluster_found(struct store *s, const struct muuid *cluster, char why[CLUSTER_WHY])
 {
-	const struct store_compare compare[] = { { STORE_ABSENT, "cluster", 0 }, { STORE_NONE_BELOW, "", 0 } };
-	struct store_op op = { .key = "cluster", .value = cluster_value(cluster) };
-	struct store_txn t = { compare, 2, &op, 1 };
-	int ret;
+	char words[OBJ_WHY] = "";
+	int ret = host_found(s, cluster, "", words);
 
-	if (!op.value)
-		return cluster_fail(why, -ENOMEM, "no memory, or no random bytes");
-	op.len = strlen(op.value);
-	ret = store_txn_settle(s, &t, store_now_ms() + FOUND_MS, NULL);
-	free((void *)op.value);
 	if (ret < 0)
-		return cluster_fail(why, ret, "the store: %.300s", store_why(s));
+		return cluster_fail(why, ret, "the store: %s", words);
 	return ret ? 0 : found_before(s, cluster, why);
 }
 
@@ -189,7 +166,6 @@ static int open_sqlite(struct cluster *c, char why[CLUSTER_WHY])
 		c->log(c->priv, words);
 	}
 	strcpy(c->file, path);
-	c->opened = c->f.cluster;
 	err = store_sqlite_open(path, &c->q, why, CLUSTER_WHY);
 	return err || c->f.founded ? err : found_own(c, why);
 }
@@ -306,11 +282,12 @@ int cluster_open(const struct cluster_config *config, struct cluster **out, char
 	return 0;
 }
 
-/* Of a cluster of one whose host has joined another: join has seen that it names nothing of worth. */
-static void drop_former(const struct cluster *c)
+void cluster_drop(const struct cluster *c)
 {
 	char log[CLUSTER_PATH + 8];
 
+	if (!c->q)
+		return;
 	unlink(c->file);
 	snprintf(log, sizeof(log), "%s-wal", c->file);
 	unlink(log);
@@ -323,11 +300,8 @@ void cluster_close(struct cluster *c)
 	if (!c)
 		return;
 	link_server_stop(c->server);
-	if (c->q) {
+	if (c->q)
 		store_sqlite_close(c->q);
-		if (!muuid_equal(&c->opened, &c->f.cluster))
-			drop_former(c);
-	}
 	if (c->e)
 		store_etcd_close(c->e);
 	store_link_close(c->l);

@@ -81,7 +81,7 @@ static int name_cluster(struct store *s, const char *name, char why[CLUSTER_WHY]
 {
 	const struct key k = { .kind = KEY_CLUSTER };
 
-	return name ? change(s, &k, set_name, name, why) : 0;
+	return name && name[0] ? change(s, &k, set_name, name, why) : 0;
 }
 
 /* Into etcd goes a cluster of which nothing has to be carried over. */
@@ -292,6 +292,8 @@ static int join_locked(struct cluster *c, const struct token *t, char why[CLUSTE
 		file_of(c, &k, t, &f);
 		err = cluster_follow(c, &f, true, why);
 	}
+	if (!err)
+		cluster_drop(c);
 	explicit_bzero(&k, sizeof(k));
 	explicit_bzero(&f, sizeof(f));
 	return err;

@@ -25,8 +25,7 @@ struct cluster {
 
 	/* One of these is the engine. */
 	struct store_sqlite *q;
-	char	file[CLUSTER_PATH];		/* of @q ... */
-	struct muuid opened;			/* ... and its cluster */
+	char	file[CLUSTER_PATH];		/* of @q */
 	struct store_etcd *e;
 	struct store_link *l;
 
@@ -50,6 +49,8 @@ struct cluster_file cluster_now(const struct cluster *c);
 int cluster_follow(struct cluster *c, const struct cluster_file *f, bool again, char why[CLUSTER_WHY]);
 /* Make the cluster's key in a store that is empty; 0 as well if the store is this cluster's. */
 int cluster_found(struct store *s, const struct muuid *cluster, char why[CLUSTER_WHY]);
+/* The SQLite file goes: this host has joined another cluster, and nothing of worth is in it. */
+void cluster_drop(const struct cluster *c);
 /* Context: @changing. 0: the port is open, or is not to be. */
 int cluster_serve(struct cluster *c);
 int cluster_etcd_open(struct cluster *c, struct store_etcd **out, char why[CLUSTER_WHY]);

@@ -211,3 +211,18 @@ $(DAEMON_CONF_OBJ) $(DAEMON_CLUSTER_OBJ): $(wildcard userspace/daemon/*.h usersp
 $(BUILD)/unit/test_daemon_conf: $(DAEMON_CONF_OBJ)
 $(BUILD)/unit/test_daemon_cluster: $(UNIT_EXTRA_daemon_cluster)
 $(BUILD)/unit/test_daemon_cluster.o: tests/unit/daemon_cluster_rig.h $(wildcard userspace/daemon/*.h userspace/store/*.h)
+
+# ... its loop and the kernel's modules, over agents and a kernel of the test
+DAEMON_LOOP_OBJ   := $(call DAEMON_OBJ,loop)
+DAEMON_KERNEL_OBJ := $(call DAEMON_OBJ,kernel)
+UNIT_EXTRA_daemon_loop    := $(DAEMON_LOOP_OBJ)
+UNIT_EXTRA_daemon_kernel  := $(DAEMON_KERNEL_OBJ)
+UNIT_LIBS_daemon_loop     := -lsystemd
+UNIT_CFLAGS_daemon_loop   := -D_GNU_SOURCE
+UNIT_CFLAGS_daemon_kernel := -D_GNU_SOURCE
+
+$(DAEMON_LOOP_OBJ) $(DAEMON_KERNEL_OBJ): UNIT_CFLAGS += -D_GNU_SOURCE
+$(DAEMON_LOOP_OBJ) $(DAEMON_KERNEL_OBJ): $(wildcard userspace/daemon/*.h userspace/agent/*.h)
+$(BUILD)/unit/test_daemon_loop: $(DAEMON_LOOP_OBJ)
+$(BUILD)/unit/test_daemon_kernel: $(DAEMON_KERNEL_OBJ)
+$(BUILD)/unit/test_daemon_loop.o $(BUILD)/unit/test_daemon_kernel.o: $(wildcard userspace/daemon/*.h userspace/agent/*.h)

@@ -284,15 +284,13 @@ int cluster_open(const struct cluster_config *config, struct cluster **out, char
 
 void cluster_drop(const struct cluster *c)
 {
-	char log[CLUSTER_PATH + 8];
+	static const char *const ends[] = { "", "-wal", "-shm", "-lock" };
+	char path[CLUSTER_PATH + 8];
 
-	if (!c->q)
-		return;
-	unlink(c->file);
-	snprintf(log, sizeof(log), "%s-wal", c->file);
-	unlink(log);
-	snprintf(log, sizeof(log), "%s-shm", c->file);
-	unlink(log);
+	for (size_t i = 0; c->q && i < sizeof(ends) / sizeof(*ends); i++) {
+		snprintf(path, sizeof(path), "%s%s", c->file, ends[i]);
+		unlink(path);
+	}
 }
 
 void cluster_close(struct cluster *c)

@@ -170,7 +170,7 @@ UNIT_LDFLAGS_agent_export := -Wl,--wrap=store_txn_settle
 $(AGENT_OBJ): UNIT_CFLAGS += -D_GNU_SOURCE
 $(AGENT_OBJ): $(wildcard userspace/agent/*.h userspace/plan/*.h userspace/store/*.h)
 $(AGENT_TEST:%=$(BUILD)/unit/test_%): $(AGENT_OBJ) $(CLUSTER_OBJ) $(AGENT_PLAN)
-$(AGENT_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/agent_rig.h $(wildcard userspace/agent/*.h userspace/plan/*.h userspace/store/*.h)
+$(AGENT_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/agent_rig.h tests/unit/export_rig.h $(wildcard userspace/agent/*.h userspace/plan/*.h userspace/store/*.h)
 
 UNIT_EXTRA_etcd_link  := $(sort $(LINKED_OBJ) $(ETCD_OBJ))
 UNIT_LIBS_etcd_link   := -lgnutls -lsqlite3 -lcurl -lprotobuf-c -lpthread

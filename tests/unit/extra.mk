@@ -212,3 +212,15 @@ $(DAEMON_CONF_OBJ) $(DAEMON_CLUSTER_OBJ): $(wildcard userspace/daemon/*.h usersp
 $(BUILD)/unit/test_daemon_conf: $(DAEMON_CONF_OBJ)
 $(BUILD)/unit/test_daemon_cluster: $(UNIT_EXTRA_daemon_cluster)
 $(BUILD)/unit/test_daemon_cluster.o: $(wildcard userspace/daemon/*.h userspace/store/*.h)
+
+# This machine for the daemon: IDs, names and interfaces are the test's.
+DAEMON_MACHINE := $(addprefix $(BUILD)/unit/obj/userspace/daemon/,machine.o machine_home.o machine_net.o file.o) $(DAEMON_JOB)
+UNIT_EXTRA_daemon_machine   := $(DAEMON_MACHINE)
+UNIT_LIBS_daemon_machine    := -lpthread
+UNIT_CFLAGS_daemon_machine  := -D_GNU_SOURCE
+UNIT_LDFLAGS_daemon_machine := -Wl,--wrap=sd_id128_get_machine_app_specific,--wrap=getifaddrs,--wrap=freeifaddrs,--wrap=gethostname
+
+$(DAEMON_MACHINE): UNIT_CFLAGS += -D_GNU_SOURCE
+$(DAEMON_MACHINE): $(wildcard userspace/daemon/*.h userspace/agent/*.h)
+$(BUILD)/unit/test_daemon_machine: $(DAEMON_MACHINE)
+$(BUILD)/unit/test_daemon_machine.o: $(wildcard userspace/daemon/*.h userspace/agent/*.h)

@@ -158,18 +158,19 @@ $(LINKED_TEST:%=$(BUILD)/unit/test_%.o): $(wildcard userspace/store/*.h tests/un
 # What a daemon does with the store's objects, over a store in a file.
 AGENT_OBJ  := $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(wildcard userspace/agent/*.c))
 AGENT_PLAN := $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(wildcard userspace/plan/*.c))
-AGENT_TEST := agent_copy agent_drive agent_export agent_host agent_tasks
+AGENT_TEST := agent_copy agent_drive agent_export agent_host agent_tasks export_judge
 
 $(foreach t,$(AGENT_TEST),$(eval UNIT_EXTRA_$(t) := $(AGENT_OBJ) $(CLUSTER_OBJ) $(AGENT_PLAN)) \
 	$(eval UNIT_LIBS_$(t) := -lsqlite3 -lpthread) $(eval UNIT_CFLAGS_$(t) := -D_GNU_SOURCE))
 
-# A store that does not answer.
+# A store that does not answer; hosts that die.
 UNIT_LDFLAGS_agent_host := -Wl,--wrap=store_identity
+UNIT_LDFLAGS_agent_export := -Wl,--wrap=store_txn_settle
 
 $(AGENT_OBJ): UNIT_CFLAGS += -D_GNU_SOURCE
 $(AGENT_OBJ): $(wildcard userspace/agent/*.h userspace/plan/*.h userspace/store/*.h)
 $(AGENT_TEST:%=$(BUILD)/unit/test_%): $(AGENT_OBJ) $(CLUSTER_OBJ) $(AGENT_PLAN)
-$(AGENT_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/agent_rig.h $(wildcard userspace/agent/*.h userspace/plan/*.h userspace/store/*.h)
+$(AGENT_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/agent_rig.h tests/unit/export_rig.h $(wildcard userspace/agent/*.h userspace/plan/*.h userspace/store/*.h)
 
 UNIT_EXTRA_etcd_link  := $(sort $(LINKED_OBJ) $(ETCD_OBJ))
 UNIT_LIBS_etcd_link   := -lgnutls -lsqlite3 -lcurl -lprotobuf-c -lpthread
@@ -226,3 +227,15 @@ $(DAEMON_LOOP_OBJ) $(DAEMON_KERNEL_OBJ): $(wildcard userspace/daemon/*.h userspa
 $(BUILD)/unit/test_daemon_loop: $(DAEMON_LOOP_OBJ)
 $(BUILD)/unit/test_daemon_kernel: $(DAEMON_KERNEL_OBJ)
 $(BUILD)/unit/test_daemon_loop.o $(BUILD)/unit/test_daemon_kernel.o: $(wildcard userspace/daemon/*.h userspace/agent/*.h)
+
+# This machine for the daemon: IDs, names and interfaces are the test's.
+DAEMON_MACHINE := $(addprefix $(BUILD)/unit/obj/userspace/daemon/,machine.o machine_home.o machine_net.o file.o) $(DAEMON_JOB)
+UNIT_EXTRA_daemon_machine   := $(DAEMON_MACHINE)
+UNIT_LIBS_daemon_machine    := -lpthread
+UNIT_CFLAGS_daemon_machine  := -D_GNU_SOURCE
+UNIT_LDFLAGS_daemon_machine := -Wl,--wrap=sd_id128_get_machine_app_specific,--wrap=getifaddrs,--wrap=freeifaddrs,--wrap=gethostname
+
+$(DAEMON_MACHINE): UNIT_CFLAGS += -D_GNU_SOURCE
+$(DAEMON_MACHINE): $(wildcard userspace/daemon/*.h userspace/agent/*.h)
+$(BUILD)/unit/test_daemon_machine: $(DAEMON_MACHINE)
+$(BUILD)/unit/test_daemon_machine.o: $(wildcard userspace/daemon/*.h userspace/agent/*.h)

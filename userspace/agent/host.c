@@ -343,6 +343,8 @@ static int describe(struct host_agent *h, const struct obj_host *is, int *n)
 	out.plan.role = h->role;
 	if (is->name[0])
 		memcpy(out.name, is->name, sizeof(out.name));
+	else if (!was)
+		snprintf(out.name, sizeof(out.name), "host-%.8s", muuid_str(&h->host).s);
 	if (is->addresses || !was) {
 		out.addresses = is->addresses;
 		out.address = is->address;

@@ -613,6 +613,7 @@ static inline void rig_layout(struct layout *l, u8 level, u32 members, u64 versi
 	l->size = s->length;
 }
 
+/* Where nothing is said: a stripe of 2, ready, version 1. */
 struct volume_is {
 	u8	state, level;
 	u32	members;
@@ -625,16 +626,16 @@ struct volume_is {
 static inline void put_volume(const struct volume_is *is)
 {
 	struct layout *l = calloc(1, sizeof(*l));
-	struct obj_volume v = { .plan = { .uuid = vid(), .state = is->state, .fresh = is->fresh, .barred = is->barred,
+	struct obj_volume v = { .plan = { .uuid = vid(), .state = is->state ? is->state : PLAN_VOLUME_READY, .fresh = is->fresh, .barred = is->barred,
 					  .bar = is->bar }, .record = l, .domain = "host" };
 
-	rig_layout(l, is->level, is->members, is->version);
+	rig_layout(l, is->level ? is->level : PROT_STRIPE, is->members ? is->members : 2,
+		   is->version ? is->version : 1);
 	rig_put(O, KEY_VOLUME, &v);
 	free(l);
 }
 
-#define VOLUME(...) put_volume(&(struct volume_is) { .state = PLAN_VOLUME_READY, .level = PROT_STRIPE, \
-	.members = 2, .version = 1, __VA_ARGS__ })
+#define VOLUME(...) put_volume(&(struct volume_is) { __VA_ARGS__ })
 
 /* The record of @version is durable on member @i, and drive/D says so. */
 static inline void recorded(u32 i, u64 version)

@@ -818,6 +818,11 @@ static inline void rig_stop(void)
 	rig_end();
 }
 
+static inline bool word(const char *log, const char *w)
+{
+	return strstr(log, w);
+}
+
 static inline bool status_is(int h, const char *state, const char *words)
 {
 	const struct obj_status *s = seen(KEY_STATUS, h);

@@ -153,7 +153,7 @@ static int mark(struct attach_vol *v, const struct attach_objects *o)
 {
 	struct deal *d = attach_deal(v, NULL);
 	struct obj_want want = *o->want;
-	char by[OBJ_TEXT];
+	char name[OBJ_TEXT], by[OBJ_TEXT];
 
 	if (!d)
 		return -ENOMEM;
@@ -161,9 +161,9 @@ static int mark(struct attach_vol *v, const struct attach_objects *o)
 	want.preempt = false;
 	deal_put(d, KEY_WANT, &want, 0);
 	attach_host_name(v, &v->k.fencer, by);
+	attach_volume_name(v, name);
 	attach_event(v, d, "fenced", "volume %s was attached by host %s since: its disk here is dead, and what "
-		     "was not acknowledged may be lost", o->volume ? o->volume->record->name : muuid_str(&v->id).s,
-		     by);
+		     "was not acknowledged may be lost", name, by);
 	return attach_close_deal(v, d);
 }
 

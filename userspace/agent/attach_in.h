@@ -119,7 +119,8 @@ void attach_look(const struct attach_vol *v, struct attach_objects *o);
 bool attach_names(const struct attach_vol *v, const struct attach_objects *o, u64 number);
 bool attach_alive(const struct attach_vol *v, const struct muuid *host);
 u32 attach_readers(const struct attach_vol *v);	/* of other hosts */
-/* Another one than this host, for sentences: its name, or its UUID. */
+/* Names for sentences, or UUIDs. */
+void attach_volume_name(const struct attach_vol *v, char out[OBJ_TEXT]);
 void attach_host_name(const struct attach_vol *v, const struct muuid *host, char out[OBJ_TEXT]);
 
 /**

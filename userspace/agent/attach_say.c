@@ -20,14 +20,13 @@ static u64 wall_ns(void)
 	return t.tv_sec * 1000000000ULL + t.tv_nsec;
 }
 
-static const char *volume_name(const struct attach_vol *v)
+void attach_volume_name(const struct attach_vol *v, char out[OBJ_TEXT])
 {
 	const struct key k = attach_key(v, KEY_VOLUME);
 	const struct obj_volume *x = copy_obj(v->a->copy, &k);
+	const struct layout *l = x ? x->record : v->rec.record;
 
-	if (x)
-		return x->record->name;
-	return v->rec_has && v->rec.record ? v->rec.record->name : muuid_str(&v->id).s;
+	snprintf(out, OBJ_TEXT, "%s", l ? l->name : muuid_str(&v->id).s);
 }
 
 void attach_host_name(const struct attach_vol *v, const struct muuid *host, char out[OBJ_TEXT])
@@ -75,14 +74,15 @@ static int write_words(const struct attach_vol *v, const char *state, const char
 
 void attach_say(struct attach_vol *v, const char *state, const char *format, ...)
 {
-	char text[OBJ_WORDS - 128], words[OBJ_WORDS] = "";
+	char text[OBJ_WORDS - 128], words[OBJ_WORDS] = "", name[OBJ_TEXT];
 	va_list ap;
 
 	va_start(ap, format);
 	vsnprintf(text, sizeof(text), format, ap);
 	va_end(ap);
+	attach_volume_name(v, name);
 	if (text[0])
-		snprintf(words, sizeof(words), "volume %s: %s", volume_name(v), text);
+		snprintf(words, sizeof(words), "volume %s: %s", name, text);
 	if (v->a->away || (!strcmp(state, v->said) && !strcmp(words, v->words)))
 		return;
 	if (!strcmp(state, v->said) && v->a->now - v->said_ms < ATTACH_STATUS_MS)

@@ -180,7 +180,7 @@ int attach_take(struct attach_vol *v, const struct attach_objects *o)
 		return attach_follow(v, o, PLAN_RW, v->taken, &aim);
 	v->taken = 0;
 	if (o->reader_item)
-		return attach_reader_end(v);
+		return v->rec_has ? attach_begin(v, ATTACH_ERASES) : attach_reader_end(v);
 	if (!o->writer || !muuid_equal(&o->writer->host, &v->a->host)) {
 		attach_say(v, "refused", "another host is to write it; attach it again to have this host do so");
 		return 0;

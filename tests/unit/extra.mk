@@ -52,7 +52,7 @@ UNIT_CFLAGS_qp := -Itests/unit/verbs -Wno-unused-parameter
 $(BUILD)/unit/test_qp.o: rdda/common/qp.c $(wildcard rdda/common/*.h tests/unit/verbs/rdma/*.h)
 
 # libmesh, over the kernel's generic netlink.
-GENL_OBJ := $(addprefix $(BUILD)/unit/obj/userspace/libmesh/,genl.o client.o target.o secret.o grow.o)
+GENL_OBJ := $(addprefix $(BUILD)/unit/obj/userspace/libmesh/,genl.o client.o access.o target.o secret.o grow.o)
 UNIT_EXTRA_genl := $(GENL_OBJ)
 UNIT_LIBS_genl  := -lnl-genl-3 -lnl-3 -lkeyutils -lpthread
 UNIT_CFLAGS_genl := -I/usr/include/libnl3 -D_GNU_SOURCE
@@ -60,7 +60,9 @@ UNIT_CFLAGS_genl := -I/usr/include/libnl3 -D_GNU_SOURCE
 # The same without a kernel.
 UNIT_LIBS_again  := -lnl-genl-3 -lnl-3
 UNIT_CFLAGS_again := -I/usr/include/libnl3
-$(BUILD)/unit/test_again.o: $(wildcard userspace/libmesh/*.[ch])
+UNIT_LIBS_numbered := -lnl-genl-3 -lnl-3 -lpthread
+UNIT_CFLAGS_numbered := -I/usr/include/libnl3 -D_GNU_SOURCE
+$(BUILD)/unit/test_again.o $(BUILD)/unit/test_numbered.o: $(wildcard userspace/libmesh/*.[ch])
 
 $(GENL_OBJ): UNIT_CFLAGS += -I/usr/include/libnl3 -D_GNU_SOURCE
 $(GENL_OBJ): $(wildcard userspace/libmesh/*.h)

@@ -176,3 +176,14 @@ UNIT_CFLAGS_etcd_link := -D_GNU_SOURCE -I$(GEN)
 $(BUILD)/unit/test_etcd_link: $(LINKED_OBJ) $(ETCD_OBJ)
 $(BUILD)/unit/test_etcd_link.o: $(wildcard userspace/store/*.h userspace/plan/*.h tests/unit/store_suite*.h) \
 	tests/unit/store_link_rig.h tests/unit/etcd_rig.h $(ETCD_GEN)
+
+# The daemon of the cluster store: its machine, without a kernel.
+DAEMON_JOB := $(BUILD)/unit/obj/userspace/daemon/job.o
+UNIT_EXTRA_daemon_job  := $(DAEMON_JOB)
+UNIT_LIBS_daemon_job   := -lpthread
+UNIT_CFLAGS_daemon_job := -D_GNU_SOURCE
+
+$(DAEMON_JOB): UNIT_CFLAGS += -D_GNU_SOURCE
+$(DAEMON_JOB): $(wildcard userspace/daemon/*.h)
+$(BUILD)/unit/test_daemon_job: $(DAEMON_JOB)
+$(BUILD)/unit/test_daemon_job.o: userspace/daemon/job.h

@@ -187,3 +187,26 @@ $(DAEMON_JOB): UNIT_CFLAGS += -D_GNU_SOURCE
 $(DAEMON_JOB): $(wildcard userspace/daemon/*.h)
 $(BUILD)/unit/test_daemon_job: $(DAEMON_JOB)
 $(BUILD)/unit/test_daemon_job.o: userspace/daemon/job.h
+
+GRANT_OBJ := $(BUILD)/unit/obj/userspace/plan/grant.o
+UNIT_EXTRA_plan_grant := $(GRANT_OBJ)
+$(GRANT_OBJ) $(BUILD)/unit/test_plan_grant.o: userspace/plan/grant.h
+$(BUILD)/unit/test_plan_grant: $(GRANT_OBJ)
+
+# The daemon: its configuration and its membership of a cluster, without a kernel.
+DAEMON_OBJ = $(addprefix $(BUILD)/unit/obj/userspace/daemon/,$(1:%=%.o))
+DAEMON_CONF_OBJ    := $(call DAEMON_OBJ,conf file) $(BUILD)/unit/obj/userspace/store/address.o
+DAEMON_CLUSTER_OBJ := $(call DAEMON_OBJ,cluster cluster_admit cluster_file cluster_names file)
+
+UNIT_EXTRA_daemon_conf  := $(DAEMON_CONF_OBJ)
+UNIT_CFLAGS_daemon_conf := -D_GNU_SOURCE
+UNIT_EXTRA_daemon_cluster  := $(sort $(DAEMON_CLUSTER_OBJ) $(LINKED_OBJ) $(ETCD_OBJ) $(addprefix \
+	$(BUILD)/unit/obj/userspace/agent/,copy.o deal.o))
+UNIT_LIBS_daemon_cluster   := -lgnutls -lsqlite3 -lcurl -lprotobuf-c -lpthread
+UNIT_CFLAGS_daemon_cluster := -D_GNU_SOURCE
+
+$(DAEMON_CONF_OBJ) $(DAEMON_CLUSTER_OBJ): UNIT_CFLAGS += -D_GNU_SOURCE
+$(DAEMON_CONF_OBJ) $(DAEMON_CLUSTER_OBJ): $(wildcard userspace/daemon/*.h userspace/store/*.h)
+$(BUILD)/unit/test_daemon_conf: $(DAEMON_CONF_OBJ)
+$(BUILD)/unit/test_daemon_cluster: $(UNIT_EXTRA_daemon_cluster)
+$(BUILD)/unit/test_daemon_cluster.o: $(wildcard userspace/daemon/*.h userspace/store/*.h)

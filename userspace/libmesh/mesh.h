@@ -277,7 +277,16 @@ struct meshtgt_extent {
 	u64	attach;		/* highest attach number noted, 0: none */
 	struct muuid attacher;	/* for that host */
 	bool	ready;
-	u32	opens;		/* in answers */
+	/*
+	 * hosts that may open it with an access number; none and not @allow_all: the attacher
+	 * alone. Not in answers.
+	 */
+	bool	allow_all;
+	u32	allows;		/* up to MESHTGT_ALLOW_MAX */
+	const struct muuid *allow;
+	u32	opens;		/* in answers: @writers + @readers */
+	u32	writers;	/* likewise */
+	u32	readers;
 };
 
 struct meshtgt_drive {
@@ -311,6 +320,11 @@ int meshtgt_drive_del(struct mesh *m, const struct muuid *uuid, bool force);
 /* What is left of a drive that is gone, by force; -EEXIST: it is served again, and stays. */
 int meshtgt_gone_del(struct mesh *m, const struct muuid *uuid);
 int meshtgt_extents_set(struct mesh *m, const struct meshtgt_drive *d);
+/*
+ * The same with one message. -EINPROGRESS: the table is in force, and commands from before are not
+ * back: the caller, which may have a newer table by then, sends it again.
+ */
+int meshtgt_extents_once(struct mesh *m, const struct meshtgt_drive *d);
 int meshtgt_drives(struct mesh *m, struct meshtgt_drive **out, size_t *n);
 void meshtgt_drives_free(struct meshtgt_drive *d, size_t n);
 int meshtgt_sessions(struct mesh *m, struct meshtgt_session **out, size_t *n);

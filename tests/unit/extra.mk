@@ -34,6 +34,14 @@ $(LINK_OBJ): $(wildcard userspace/meshd/*.h)
 $(LINK_TEST:%=$(BUILD)/unit/test_%): $(LINK_OBJ)
 $(LINK_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/link_rig.h
 
+# Volumes of a daemon, over a kernel that is made up.
+VOLUMES_OBJ  = $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(wildcard userspace/daemon/volumes*.c)) \
+	$(addprefix $(BUILD)/unit/obj/userspace/,daemon/job.o daemon/file.o libmesh/grow.o agent/copy.o agent/deal.o)
+VOLUMES_TEST := daemon_volumes daemon_volumes_end
+
+$(foreach t,$(VOLUMES_TEST),$(eval UNIT_EXTRA_$(t) = $$(sort $$(VOLUMES_OBJ) $$(CLUSTER_OBJ))) \
+	$(eval UNIT_LIBS_$(t) := -lsqlite3 -lpthread) $(eval UNIT_CFLAGS_$(t) := -D_GNU_SOURCE))
+
 # Files of meshd, which include it.
 $(BUILD)/unit/test_detach.o: userspace/meshd/attach.c $(wildcard userspace/meshd/*.h)
 
@@ -156,6 +164,12 @@ $(LINKED_OBJ): $(wildcard userspace/store/*.h userspace/plan/*.h)
 $(LINKED_TEST:%=$(BUILD)/unit/test_%): $(LINKED_OBJ)
 $(LINKED_TEST:%=$(BUILD)/unit/test_%.o): $(wildcard userspace/store/*.h tests/unit/store_suite*.h) \
 	tests/unit/store_link_rig.h
+
+$(VOLUMES_OBJ): UNIT_CFLAGS += -D_GNU_SOURCE
+$(VOLUMES_OBJ): $(wildcard userspace/daemon/*.h userspace/agent/*.h userspace/libmesh/*.h userspace/store/*.h)
+$(VOLUMES_TEST:%=$(BUILD)/unit/test_%): $(VOLUMES_OBJ) $(CLUSTER_OBJ)
+$(VOLUMES_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/kernel_rig.h tests/unit/agent_rig.h \
+	$(wildcard userspace/daemon/*.h userspace/agent/*.h)
 
 # What a daemon does with the store's objects, over a store in a file.
 AGENT_OBJ  := $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(wildcard userspace/agent/*.c))

@@ -7,7 +7,7 @@ static struct obj_roster last;
 /* A roster of the mirror, as the kernel gives it: of the first group of make_layout(false). */
 static void seal(u64 attach, u64 epoch, u64 salt, u8 out[MESHBLK_ROSTER_BYTES])
 {
-	struct prot_owner o = { .salt = salt, .group = 0 };
+	struct prot_owner o = { .salt = obj_roster_seed(salt, &L.volume), .group = 0 };
 	struct prot_roster r = { .attach = attach, .epoch = epoch, .in_sync = 3,
 				 .geo = { .width = 2, .k = 1 } };
 	u8 block[PROT_ROSTER_BLOCK];

@@ -34,6 +34,14 @@ $(LINK_OBJ): $(wildcard userspace/meshd/*.h)
 $(LINK_TEST:%=$(BUILD)/unit/test_%): $(LINK_OBJ)
 $(LINK_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/link_rig.h
 
+# Volumes of a daemon, over a kernel that is made up.
+VOLUMES_OBJ  = $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(wildcard userspace/daemon/volumes*.c)) \
+	$(addprefix $(BUILD)/unit/obj/userspace/,daemon/job.o daemon/file.o libmesh/grow.o agent/copy.o agent/deal.o)
+VOLUMES_TEST := daemon_volumes daemon_volumes_end
+
+$(foreach t,$(VOLUMES_TEST),$(eval UNIT_EXTRA_$(t) = $$(sort $$(VOLUMES_OBJ) $$(CLUSTER_OBJ))) \
+	$(eval UNIT_LIBS_$(t) := -lsqlite3 -lpthread) $(eval UNIT_CFLAGS_$(t) := -D_GNU_SOURCE))
+
 # Files of meshd, which include it.
 $(BUILD)/unit/test_detach.o: userspace/meshd/attach.c $(wildcard userspace/meshd/*.h)
 
@@ -52,7 +60,7 @@ UNIT_CFLAGS_qp := -Itests/unit/verbs -Wno-unused-parameter
 $(BUILD)/unit/test_qp.o: rdda/common/qp.c $(wildcard rdda/common/*.h tests/unit/verbs/rdma/*.h)
 
 # libmesh, over the kernel's generic netlink.
-GENL_OBJ := $(addprefix $(BUILD)/unit/obj/userspace/libmesh/,genl.o client.o target.o secret.o grow.o)
+GENL_OBJ := $(addprefix $(BUILD)/unit/obj/userspace/libmesh/,genl.o client.o access.o target.o secret.o grow.o)
 UNIT_EXTRA_genl := $(GENL_OBJ)
 UNIT_LIBS_genl  := -lnl-genl-3 -lnl-3 -lkeyutils -lpthread
 UNIT_CFLAGS_genl := -I/usr/include/libnl3 -D_GNU_SOURCE
@@ -60,7 +68,9 @@ UNIT_CFLAGS_genl := -I/usr/include/libnl3 -D_GNU_SOURCE
 # The same without a kernel.
 UNIT_LIBS_again  := -lnl-genl-3 -lnl-3
 UNIT_CFLAGS_again := -I/usr/include/libnl3
-$(BUILD)/unit/test_again.o: $(wildcard userspace/libmesh/*.[ch])
+UNIT_LIBS_numbered := -lnl-genl-3 -lnl-3 -lpthread
+UNIT_CFLAGS_numbered := -I/usr/include/libnl3 -D_GNU_SOURCE
+$(BUILD)/unit/test_again.o $(BUILD)/unit/test_numbered.o: $(wildcard userspace/libmesh/*.[ch])
 
 $(GENL_OBJ): UNIT_CFLAGS += -I/usr/include/libnl3 -D_GNU_SOURCE
 $(GENL_OBJ): $(wildcard userspace/libmesh/*.h)
@@ -154,6 +164,12 @@ $(LINKED_OBJ): $(wildcard userspace/store/*.h userspace/plan/*.h)
 $(LINKED_TEST:%=$(BUILD)/unit/test_%): $(LINKED_OBJ)
 $(LINKED_TEST:%=$(BUILD)/unit/test_%.o): $(wildcard userspace/store/*.h tests/unit/store_suite*.h) \
 	tests/unit/store_link_rig.h
+
+$(VOLUMES_OBJ): UNIT_CFLAGS += -D_GNU_SOURCE
+$(VOLUMES_OBJ): $(wildcard userspace/daemon/*.h userspace/agent/*.h userspace/libmesh/*.h userspace/store/*.h)
+$(VOLUMES_TEST:%=$(BUILD)/unit/test_%): $(VOLUMES_OBJ) $(CLUSTER_OBJ)
+$(VOLUMES_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/kernel_rig.h tests/unit/agent_rig.h \
+	$(wildcard userspace/daemon/*.h userspace/agent/*.h)
 
 # What a daemon does with the store's objects, over a store in a file.
 AGENT_OBJ  := $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(wildcard userspace/agent/*.c))

@@ -289,6 +289,14 @@ s32 get_s32(const struct nlattr *a)
 	return (s32)get_u32(a);
 }
 
+bool get_roster(const struct nlattr *a, u8 out[MESHBLK_ROSTER_BYTES])
+{
+	if (!a || nla_len(a) != MESHBLK_ROSTER_BYTES)
+		return false;
+	memcpy(out, nla_data(a), MESHBLK_ROSTER_BYTES);
+	return true;
+}
+
 void get_stats(struct nlattr *a, struct mesh_stats *s)
 {
 	struct nlattr *n;

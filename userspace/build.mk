@@ -19,9 +19,9 @@ USER_FLAGS := -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -fstack-protector-s
 LIBMESH_SRC := $(wildcard userspace/libmesh/*.c)
 # What judges layouts, here and in the kernel.
 LAYOUT_SRC  := $(pure-protect:.o=.c)
-MESHD_SRC   := $(wildcard userspace/meshd/*.c) $(LIBMESH_SRC) $(FMT_SRC) $(LAYOUT_SRC)
+MESHD_SRC   := $(wildcard userspace/meshd/*.c) $(LIBMESH_SRC) $(filter-out %/verbs_one.c,$(FMT_SRC)) $(LAYOUT_SRC)
 MESHCTL_SRC := $(wildcard userspace/meshctl/*.c) $(addprefix userspace/format/,size.c \
-	printable.c layout_text.c verbs.c)
+	printable.c layout_text.c uuid.c verbs.c verbs_check.c)
 MESHD_LIBS  := -lgnutls -lnl-genl-3 -lnl-3 -lsqlite3 -ljansson -lkmod -lblkid -lnvme -libverbs -lxxhash \
 	-lsystemd -ludev -lkeyutils -lpthread
 USER_HDR    := $(wildcard userspace/*/*.h userspace/shim/*/*.h driver/uapi/*.h protect/*.h protect/*/*.h rdda/wire.h)
@@ -128,3 +128,12 @@ check-storm: $(BUILD)/asan/meshd $(BUILD)/bin/meshctl $(BUILD)/bin/mgmtctl
 	@tests/tools/meshd-storm $(STORM_COUNT)
 
 .PHONY: check-storm
+
+# meshctl of the daemon of the cluster store: the same program with the other table of verbs.
+MESHCTL_ONE_OBJ := $(patsubst %/verbs.o,%/verbs_one.o,$(MESHCTL_OBJ))
+
+$(BUILD)/bin/meshctl-one: $(MESHCTL_ONE_OBJ)
+	@mkdir -p $(@D)
+	$(CC) $(USER_CFLAGS) $(LDFLAGS) -o $@ $^ -ljansson
+
+userspace: $(BUILD)/bin/meshctl-one

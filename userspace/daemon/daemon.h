@@ -32,6 +32,7 @@ struct daemon {
 	struct control *control;
 	bool	store_away;
 	u64	store_away_ms;		/* since */
+	bool	again;			/* it is of another cluster now: end, and start from the beginning */
 };
 
 /* loop.c: run all agents until none has a step; after each wake. */

@@ -19,7 +19,7 @@ USER_FLAGS := -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -fstack-protector-s
 LIBMESH_SRC := $(wildcard userspace/libmesh/*.c)
 # What judges layouts, here and in the kernel.
 LAYOUT_SRC  := $(pure-protect:.o=.c)
-MESHD_SRC   := $(wildcard userspace/meshd/*.c) $(LIBMESH_SRC) $(filter-out %/verbs_one.c,$(FMT_SRC)) $(LAYOUT_SRC)
+MESHD_SRC   := $(wildcard userspace/meshd/*.c) $(LIBMESH_SRC) $(FMT_SRC) $(LAYOUT_SRC)
 MESHCTL_SRC := $(wildcard userspace/meshctl/*.c) $(addprefix userspace/format/,size.c \
 	printable.c layout_text.c uuid.c verbs.c verbs_check.c)
 MESHD_LIBS  := -lgnutls -lnl-genl-3 -lnl-3 -lsqlite3 -ljansson -lkmod -lblkid -lnvme -libverbs -lxxhash \

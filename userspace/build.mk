@@ -21,7 +21,7 @@ LIBMESH_SRC := $(wildcard userspace/libmesh/*.c)
 LAYOUT_SRC  := $(pure-protect:.o=.c)
 MESHD_SRC   := $(wildcard userspace/meshd/*.c) $(LIBMESH_SRC) $(FMT_SRC) $(LAYOUT_SRC)
 MESHCTL_SRC := $(wildcard userspace/meshctl/*.c) $(addprefix userspace/format/,size.c \
-	printable.c layout_text.c verbs.c)
+	printable.c layout_text.c uuid.c verbs.c verbs_check.c)
 MESHD_LIBS  := -lgnutls -lnl-genl-3 -lnl-3 -lsqlite3 -ljansson -lkmod -lblkid -lnvme -libverbs -lxxhash \
 	-lsystemd -ludev -lkeyutils -lpthread
 USER_HDR    := $(wildcard userspace/*/*.h userspace/shim/*/*.h driver/uapi/*.h protect/*.h protect/*/*.h rdda/wire.h)
@@ -148,3 +148,12 @@ $(BUILD)/bin/meshd-one: $(ONE_OBJ)
 	$(CC) $(USER_CFLAGS) $(LDFLAGS) -o $@ $^ $(ONE_LIBS)
 
 userspace: $(BUILD)/bin/meshd-one
+
+# meshctl of the daemon of the cluster store: the same program with the other table of verbs.
+MESHCTL_ONE_OBJ := $(patsubst %/verbs.o,%/verbs_one.o,$(MESHCTL_OBJ))
+
+$(BUILD)/bin/meshctl-one: $(MESHCTL_ONE_OBJ)
+	@mkdir -p $(@D)
+	$(CC) $(USER_CFLAGS) $(LDFLAGS) -o $@ $^ -ljansson
+
+userspace: $(BUILD)/bin/meshctl-one

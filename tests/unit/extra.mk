@@ -260,3 +260,18 @@ $(DAEMON_MACHINE): UNIT_CFLAGS += -D_GNU_SOURCE
 $(DAEMON_MACHINE): $(wildcard userspace/daemon/*.h userspace/agent/*.h)
 $(BUILD)/unit/test_daemon_machine: $(DAEMON_MACHINE)
 $(BUILD)/unit/test_daemon_machine.o: $(wildcard userspace/daemon/*.h userspace/agent/*.h)
+
+# Verbs and the control socket of the daemon, over a store in a file.
+API_OBJ  := $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(wildcard userspace/daemon/api*.c) \
+	$(addprefix userspace/daemon/,control.c job.c) userspace/format/verbs_one.c userspace/store/token.c \
+	userspace/store/address.c userspace/store/secret.c)
+API_TEST := daemon_api daemon_api_lists daemon_control
+
+$(foreach t,$(API_TEST),$(eval UNIT_EXTRA_$(t) := $(API_OBJ) $(AGENT_OBJ) $(CLUSTER_OBJ) $(AGENT_PLAN)) \
+	$(eval UNIT_LIBS_$(t) := -lsystemd -lsqlite3 -lgnutls -lpthread) $(eval UNIT_CFLAGS_$(t) := -D_GNU_SOURCE))
+
+$(API_OBJ): UNIT_CFLAGS += -D_GNU_SOURCE
+$(API_OBJ): $(wildcard userspace/daemon/*.h userspace/agent/*.h userspace/plan/*.h userspace/store/*.h)
+$(API_TEST:%=$(BUILD)/unit/test_%): $(API_OBJ) $(AGENT_OBJ) $(CLUSTER_OBJ) $(AGENT_PLAN)
+$(API_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/api_rig.h tests/unit/agent_rig.h \
+	$(wildcard userspace/daemon/*.h userspace/agent/*.h userspace/plan/*.h userspace/store/*.h)

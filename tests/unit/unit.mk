@@ -8,7 +8,8 @@
 UNIT_SRC  := $(wildcard tests/unit/test_*.c)
 UNIT_BIN  := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
 PURE_SRC  := $(patsubst %.o,%.c,$(pure-protect) $(pure-rdda) $(pure-target) $(pure-driver))
-FMT_SRC   := $(wildcard userspace/format/*.c)
+# A program has one table of verbs: the other one, verbs_one.c, instead of verbs.c.
+FMT_SRC   := $(filter-out %/verbs_one.c,$(wildcard userspace/format/*.c))
 PURE_HDR  := $(wildcard driver/access.h driver/states.h driver/uapi/*.h rdda/*.h rdda/target/state.h protect/*.h protect/*/*.h userspace/format/*.h userspace/plan/*.h userspace/store/*.h userspace/shim/*/*.h)
 
 # Tests about bytes: formats, records, labels, messages, the codec, and what writes and reads them

@@ -99,6 +99,8 @@ static int made(struct making *m, int err, const struct task_made *x)
 {
 	if (!err)
 		return 0;
+	if (err == -ENOSPC)
+		snprintf(m->task.fault, sizeof(m->task.fault), "no-space");
 	return x->why[0] ? fail(m, x->why) : err;
 }
 

@@ -254,6 +254,7 @@ struct obj_task {
 	struct muuid volume;		/* which the task changes; may be null */
 	struct muuid drive;		/* likewise; of an export chosen before its label is written */
 	char	error[OBJ_WORDS];	/* why it failed, or what it waits for */
+	char	fault[OBJ_TEXT];	/* why it failed, a word for scripts: "no-space"; may be empty */
 	u64	created, changed;	/* seconds since 1970 */
 	u32	afters;
 	struct muuid *after;		/* tasks that are to end before this one begins */

@@ -133,7 +133,7 @@ check-storm: $(BUILD)/asan/meshd $(BUILD)/bin/meshctl $(BUILD)/bin/mgmtctl
 
 # The daemon of the cluster store, beside meshd until that goes.
 ONE_SRC  := $(foreach d,daemon agent plan store libmesh,$(wildcard userspace/$(d)/*.c)) \
-	$(filter-out %/verbs.c,$(FMT_SRC)) $(LAYOUT_SRC)
+	$(FMT_SRC:%/verbs.c=%/verbs_one.c) $(LAYOUT_SRC)
 ONE_OBJ  := $(ONE_SRC:%.c=$(BUILD)/user/%.o) $(BUILD)/user/etcd.pb-c.o
 ONE_LIBS := $(MESHD_LIBS) -lcurl -lprotobuf-c
 

@@ -465,13 +465,25 @@ static void test_leave_used(void)
 /* The next UUID was durable, and the file was not: it names a host that no longer is. */
 static void test_leave_crash(void)
 {
+	char key[STORE_KEY_MAX];
+	struct muuid was;
+
 	begin();
 	cluster_of(&H[0]);
 	joined(&H[1], PLAN_CLIENT);
 	block_file(&H[1], true);
+	was = H[1].uuid;
 	CU_ASSERT_NOT_EQUAL(cluster_leave(H[1].c, why), 0);
-	CU_ASSERT_TRUE(renewed);
+	CU_ASSERT_TRUE(renewed && !removed_in_store(&was));
 	block_file(&H[1], false);
+	host_again(&H[1]);
+	CU_ASSERT_TRUE(cluster_alone(H[1].c));
+	/* The tombstone cannot be written: the host has left, and the log says what is to be done. */
+	joined(&H[1], PLAN_CLIENT);
+	snprintf(key, sizeof(key), "host/%s", muuid_str(&H[1].uuid).s);
+	erase(&H[0], key);
+	OK(cluster_leave(H[1].c, why));
+	CU_ASSERT_PTR_NOT_NULL(strstr(last_log, "meshctl host remove"));
 	host_again(&H[1]);
 	CU_ASSERT_TRUE(cluster_alone(H[1].c));
 	end();

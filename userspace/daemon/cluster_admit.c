@@ -4,11 +4,12 @@
  *
  *   init    file "keys": alone no ........................ then the port opens
  *   join    own store names nothing; link_join() ......... file "keys": the cluster's; start again
- *   leave   nothing here is used; host/H a tombstone ..... file "host": another UUID; start again
+ *   leave   nothing here is used; file "host": another UUID; file "keys": a cluster of one;
+ *           host/H a tombstone; start again
  *
  * The file is the one step that counts: a crash before it leaves the former membership, and the
- * command is repeated. After a leave the file is that of a host which no longer is: cluster_open()
- * puts it aside.
+ * command is repeated. Between the two files of a leave the keys are those of a host that no longer
+ * is: cluster_open() puts them aside.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -321,44 +322,56 @@ static void set_removed(union obj_any *x, const void *arg)
 	x->host.plan.removed = true;
 }
 
-/* The key of this host stays derivable, so a tombstone refuses it from now on. */
-static int leave_store(struct cluster *c, char why[CLUSTER_WHY])
+/*
+ * The key of this host stays derivable, so a tombstone refuses it from now on. The store host that
+ * reads it ends this connection, perhaps before the answer: the outcome is no matter, as this host
+ * has left already.
+ */
+static void leave_tombstone(struct cluster *c, struct store *s)
 {
 	const struct key k = { .kind = KEY_HOST, .host = c->host };
-	struct store *s = handle(c, why);
-	int err = s ? cluster_host_used(s, &c->host, why) : -ENOMEM;
+	char why[CLUSTER_WHY], words[CLUSTER_WHY + 128];
 
+	if (!change(s, &k, set_removed, NULL, why))
+		return;
+	snprintf(words, sizeof(words), "this host has left; if its former cluster still lists host %s: meshctl host "
+		 "remove it there (%s)", muuid_str(&c->host).s, why);
+	c->log(c->priv, words);
+}
+
+static int leave_file(struct cluster *c, char why[CLUSTER_WHY])
+{
+	struct cluster_file next;
+	struct muuid host;
+	int err = c->renew ? c->renew(c->priv, &host) : -ENOSYS;
+
+	if (err)
+		return cluster_fail(why, err, "the next UUID of this host: %s", strerror(-err));
+	err = cluster_file_new(&next, &host);
 	if (!err)
-		err = change(s, &k, set_removed, NULL, why);
-	if (s)
-		store_close(s);
+		err = cluster_follow(c, &next, true, why);
+	explicit_bzero(&next, sizeof(next));
 	return err;
 }
 
 static int leave_locked(struct cluster *c, char why[CLUSTER_WHY])
 {
-	struct cluster_file f = cluster_now(c), next;
-	struct muuid host;
-	int err = 0;
+	struct store *s;
+	int err;
 
-	if (f.alone)
-		err = cluster_fail(why, -EINVAL, "this host is in no cluster");
-	else if (c->q)
-		err = cluster_fail(why, -EINVAL, "this host has the cluster's store, so it cannot leave: remove "
-				   "the other hosts, and this cluster is of one host again");
+	if (cluster_alone(c))
+		return cluster_fail(why, -EINVAL, "this host is in no cluster");
+	if (c->q)
+		return cluster_fail(why, -EINVAL, "this host has the cluster's store, so it cannot leave: remove "
+				    "the other hosts, and this cluster is of one host again");
+	s = handle(c, why);
+	err = s ? cluster_host_used(s, &c->host, why) : -ENOMEM;
 	if (!err)
-		err = leave_store(c, why);
-	explicit_bzero(&f, sizeof(f));
-	if (err)
-		return err;
-	err = c->renew ? c->renew(c->priv, &host) : -ENOSYS;
+		err = leave_file(c, why);
 	if (!err)
-		err = cluster_file_new(&next, &host);
-	if (!err)
-		err = cluster_follow(c, &next, true, why);
-	else
-		cluster_fail(why, err, "the cluster has removed this host; its next UUID: %s", strerror(-err));
-	explicit_bzero(&next, sizeof(next));
+		leave_tombstone(c, s);
+	if (s)
+		store_close(s);
 	return err;
 }
 

@@ -172,10 +172,6 @@ static void away(struct daemon *d, bool is, u64 now)
 	/* Its descriptor may stay readable, with nothing to be read. */
 	store_watched(d, !is);
 	store_timeout(d->store, is ? STORE_AWAY_MS : STORE_MS);
-	if (is)
-		log_warn("%s", d->self.why);
-	else
-		log_info("the store answers again");
 }
 
 /* Return: number of steps. */

@@ -149,6 +149,21 @@ $(BUILD)/bin/meshd-one: $(ONE_OBJ)
 
 userspace: $(BUILD)/bin/meshd-one
 
+# Three of it with sanitizers, on this machine; see the script.
+ONE_ASAN := $(ONE_SRC:%.c=$(BUILD)/user-asan/%.o) $(BUILD)/unit/obj/etcd.pb-c.o
+
+$(ETCD_SRC:%.c=$(BUILD)/user-asan/%.o): USER_FLAGS += -I$(GEN)
+$(ETCD_SRC:%.c=$(BUILD)/user-asan/%.o): $(ETCD_GEN)
+
+$(BUILD)/asan/meshd-one: $(ONE_ASAN)
+	@mkdir -p $(@D)
+	$(CC) $(SANITIZE) $(LDFLAGS) -o $@ $^ $(ONE_LIBS)
+
+check-one: $(BUILD)/asan/meshd-one $(BUILD)/bin/meshctl-one
+	@tests/tools/one-hosts
+
+.PHONY: check-one
+
 # meshctl of the daemon of the cluster store: the same program with the other table of verbs.
 MESHCTL_ONE_OBJ := $(patsubst %/verbs.o,%/verbs_one.o,$(MESHCTL_OBJ))
 

@@ -408,6 +408,10 @@ static void t_judged(void)
 	DONE(6);
 	d = disks[2].d.drive;
 	CU_ASSERT(drive_key(&d)->local && last_label.flags == LABEL_F_LOCAL);
+	put_unexport(7, 1, &d, false);
+	settle();
+	DONE(7);
+	CU_ASSERT_PTR_NULL(drive_key(&d));
 	end();
 }
 
@@ -420,6 +424,18 @@ static void t_refused(void)
 	settle();
 	FAILED(1, "model");
 	CU_ASSERT_EQUAL(drives(), 0);
+	/* nor is what the store host refuses; a task that must not be written is in no other's way */
+	forbidden = "drive/";
+	put_export(2, 1, "/dev/d1", NULL);
+	settle();
+	CU_ASSERT_EQUAL(task(2)->state, OBJ_TASK_FAILED);
+	CU_ASSERT_EQUAL(drives(), 0);
+	forbidden = "task/74030000";
+	put_export(3, 1, "/dev/d1", NULL);
+	put_export(4, 1, "/dev/d2", NULL);
+	settle();
+	CU_ASSERT_EQUAL(task(3)->state, OBJ_TASK_WAITING);
+	DONE(4);
 	end();
 }
 

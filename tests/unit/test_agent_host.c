@@ -5,10 +5,14 @@
  */
 #include <errno.h>
 
+#include "tests/unit/agent_rights.h"
 #include "tests/unit/agent_rig.h"
 #include "userspace/agent/host.h"
 
 #define SECOND	1000ULL
+
+int __real_store_txn_settle(struct store *s, const struct store_txn *t, u64 deadline_ms, u64 *revision);
+int __wrap_store_txn_settle(struct store *s, const struct store_txn *t, u64 deadline_ms, u64 *revision);
 
 static struct store *S, *other;
 static struct copy *C, *O;		/* the agent's, the test's */
@@ -42,6 +46,13 @@ int __wrap_store_identity(struct store *s, struct store_identity *out)
 {
 	away_calls++;
 	return away_err ? away_err : __real_store_identity(s, out);
+}
+
+int __wrap_store_txn_settle(struct store *s, const struct store_txn *t, u64 deadline_ms, u64 *revision)
+{
+	if (s == S)
+		rights_check(other, agent.role, &agent.host, t);
+	return __real_store_txn_settle(s, t, deadline_ms, revision);
 }
 
 static int op_seen_get(void *m, struct obj_seen *out)
@@ -210,11 +221,12 @@ static void begin_up(void)
 	CU_ASSERT_EQUAL_FATAL(agent.state, HOST_UP);
 }
 
-static void t_first(void)
+static void first(u8 role)
 {
 	const struct obj_alive *a;
 
 	begin();
+	agent.role = role;
 	/* an empty store is none of a cluster */
 	turns();
 	CU_ASSERT_EQUAL(agent.state, HOST_STARTING);
@@ -227,7 +239,7 @@ static void t_first(void)
 	CU_ASSERT_STRING_EQUAL(agent.why, "");
 	CU_ASSERT_PTR_NOT_NULL_FATAL(host_key());
 	CU_ASSERT_STRING_EQUAL(host_key()->name, "s1");
-	CU_ASSERT_EQUAL(host_key()->plan.role, PLAN_STORE);
+	CU_ASSERT_EQUAL(host_key()->plan.role, role);
 	CU_ASSERT_EQUAL(host_key()->addresses, 1);
 	CU_ASSERT_STRING_EQUAL(host_key()->address[0].addr, "10.0.0.1");
 	CU_ASSERT_PTR_NOT_NULL_FATAL(alive_item());
@@ -239,6 +251,12 @@ static void t_first(void)
 	CU_ASSERT_EQUAL(dev.seen.plan.generation, 1);
 	CU_ASSERT(dev.seen.plan.id[0] && dev.seen.plan.term && dev.seen.plan.revision >= copy_revision(C));
 	end();
+}
+
+static void t_first(void)
+{
+	for (u8 role = PLAN_CLIENT; role <= PLAN_STORE; role++)
+		first(role);
 }
 
 /* Nothing is decided from a revision before it is in the file. */
@@ -545,7 +563,7 @@ static void t_host(void)
 	turns();
 	CU_ASSERT_STRING_EQUAL(((const struct obj_alive *)alive_item()->obj)->module, "0.1");
 	CU_ASSERT_EQUAL(alive_item()->lease, agent.lease);
-	/* its key, which a join made for a client, is a storage host's by now */
+	/* the role is what its key proves */
 	agent.role = PLAN_STORAGE;
 	now += 10 * SECOND;
 	turns();

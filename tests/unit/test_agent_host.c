@@ -404,6 +404,50 @@ static void t_emptied(void)
 	end();
 }
 
+static void put_raw(const char *key, const char *value)
+{
+	struct store_op op = { .key = key, .value = value, .len = strlen(value) };
+	struct store_txn t = { .op = &op, .ops = 1 };
+
+	CU_ASSERT_EQUAL(store_txn(other, &t, NULL), 1);
+}
+
+/* A key of a later version that this one cannot read is not one that is absent. */
+static void t_later(void)
+{
+	struct key k = { .kind = KEY_HOST, .host = rig_id('h', 1) };
+	char text[STORE_KEY_MAX];
+
+	begin();
+	put_raw("cluster", "{\"v\":2000,\"op\":\"later\"}");
+	turns();
+	CU_ASSERT_EQUAL(agent.state, HOST_STOPPED);
+	CU_ASSERT(says("\"cluster\" cannot be read"));
+	end();
+	begin_up();
+	OK(key_text(&k, text));
+	put_raw(text, "{\"v\":2000,\"op\":\"later\"}");
+	turns();
+	CU_ASSERT_EQUAL(agent.state, HOST_STOPPED);
+	CU_ASSERT(says("key of this host cannot be read"));
+	rig_catch_up(O);
+	CU_ASSERT_PTR_NULL(host_key());
+	end();
+}
+
+static void t_nameless(void)
+{
+	begin();
+	dev.name[0] = 0;
+	dev.addr[0] = NULL;
+	put_cluster(1, 1);
+	turns();
+	CU_ASSERT_EQUAL(agent.state, HOST_UP);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(host_key());
+	CU_ASSERT_STRING_EQUAL(host_key()->name, "host-68010000");
+	end();
+}
+
 static void t_file(void)
 {
 	begin();
@@ -509,8 +553,11 @@ static void t_lease(void)
 	/* before the time to keep it: the key goes, and the put finds out */
 	lease = agent.lease;
 	OK(store_lease_revoke(other, lease));
+	rig_catch_up(C);
+	CU_ASSERT_EQUAL(host_turn(&agent, now), 0);
+	CU_ASSERT(agent.state == HOST_UP && !host_may(&agent));
 	turns();
-	CU_ASSERT_EQUAL(agent.state, HOST_UP);
+	CU_ASSERT(agent.state == HOST_UP && host_may(&agent));
 	CU_ASSERT_PTR_NOT_NULL(alive_item());
 	CU_ASSERT(agent.lease != lease);
 	host_end(&agent);
@@ -723,6 +770,8 @@ static const struct rig_test tests[] = {
 	{ "put back", t_put_back },
 	{ "recovered", t_recovered },
 	{ "emptied", t_emptied },
+	{ "later", t_later },
+	{ "nameless", t_nameless },
 	{ "file", t_file },
 	{ "label", t_label },
 	{ "twin", t_twin },

@@ -173,21 +173,25 @@ static void test_moved(void)
 /* Killed between the two files, a copy is refused as before. */
 static void test_renew_cut(void)
 {
+	static const char *const files[] = { "host", "machine" };
 	char new[128], rm[160];
 	struct muuid u, v;
 
-	begin();
-	OK(machine_home(state, &u, why));
-	os = 2;
-	snprintf(new, sizeof(new), "state/machine.new/x");
-	put(new, "");			/* a folder lies in the way of the second file */
-	CU_ASSERT(machine_renew(state, &v) < 0);
-	CU_ASSERT_EQUAL(machine_home(state, &v, why), -EXDEV);
-	snprintf(rm, sizeof(rm), "rm -rf %s/machine.new", state);
-	OK(system(rm));
-	OK(machine_renew(state, &v));
-	OK(machine_home(state, &v, why));
-	end();
+	for (int i = 0; i < 2; i++) {
+		begin();
+		OK(machine_home(state, &u, why));
+		os = 2;
+		snprintf(new, sizeof(new), "state/%s.new/x", files[i]);
+		put(new, "");		/* a folder lies in the way of this file */
+		CU_ASSERT(machine_renew(state, &v) < 0);
+		CU_ASSERT_EQUAL(machine_home(state, &v, why), -EXDEV);
+		snprintf(rm, sizeof(rm), "rm -rf %s/%s.new", state, files[i]);
+		OK(system(rm));
+		OK(machine_renew(state, &v));
+		OK(machine_home(state, &v, why));
+		CU_ASSERT(!muuid_equal(&u, &v));
+		end();
+	}
 }
 
 /* One of both may be unknown for a while: it is learnt, and never forgotten. */
@@ -205,6 +209,16 @@ static void test_learn(void)
 	os = 2;
 	CU_ASSERT_EQUAL(machine_home(state, &u, why), -EXDEV);
 	os = 0;
+	put("board", OTHER_BOARD);
+	CU_ASSERT_EQUAL(machine_home(state, &u, why), -EXDEV);
+	end();
+	/* one is learnt while the other cannot be read */
+	begin();
+	os = 0;
+	OK(machine_home(state, &u, why));
+	os = 1;
+	put("board", "");
+	OK(machine_home(state, &u, why));
 	put("board", OTHER_BOARD);
 	CU_ASSERT_EQUAL(machine_home(state, &u, why), -EXDEV);
 	end();

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 
+#include "tests/unit/agent_rights.h"
 #include "tests/unit/agent_rig.h"
 #include "userspace/agent/export.h"
 
@@ -28,11 +29,12 @@ static struct disk {
 } disks[DISKS];
 
 static int probe_err, label_err, take_err, leave_err, wipe_err;
+static const char *forbidden;		/* no host may write keys that begin so */
 static u32 slow;			/* calls that answer -EINPROGRESS first */
 static char log_[1024];
 
 static struct host {
-	u8	n;
+	u8	n, role;		/* @role: enum plan_role */
 	struct store *s;
 	struct copy *c;
 	struct export_agent agent;
@@ -59,11 +61,21 @@ int __wrap_store_txn_settle(struct store *s, const struct store_txn *t, u64 dead
 
 int __wrap_store_txn_settle(struct store *s, const struct store_txn *t, u64 deadline_ms, u64 *revision)
 {
-	bool agents = s == hosts[1].s || s == hosts[2].s;
+	struct host *h = s == hosts[1].s ? &hosts[1] : s == hosts[2].s ? &hosts[2] : NULL;
+	bool agents = h;
 	int ret;
 
 	if (agents && (crashed || dies()))
 		return -ECANCELED;
+	if (agents) {
+		const struct muuid id = rig_id('h', h->n);
+
+		rights_check(other, h->role, &id, t);
+		for (size_t i = 0; forbidden && i < t->ops; i++) {
+			if (!strncmp(t->op[i].key, forbidden, strlen(forbidden)))
+				return -EACCES;
+		}
+	}
 	ret = __real_store_txn_settle(s, t, deadline_ms, revision);
 	return agents && dies() ? -ECANCELED : ret;
 }
@@ -282,6 +294,7 @@ static void put_host(u8 n, u8 role, bool removed)
 
 	snprintf(h.name, sizeof(h.name), "s%u", n);
 	rig_put(O, KEY_HOST, &h);
+	hosts[n].role = role;
 }
 
 static void put_alive(u8 n)
@@ -299,6 +312,7 @@ static void begin_with(u32 with_seed, u32 with_odds)
 	odds = with_odds;
 	crashed = false;
 	probe_err = label_err = take_err = leave_err = wipe_err = slow = 0;
+	forbidden = NULL;
 	memset(disks, 0, sizeof(disks));
 	for (int i = 0; i < DISKS; i++) {
 		struct obj_disk *d = &disks[i].d.disk;
@@ -395,7 +409,7 @@ static bool ended_as(u8 t, u8 state, const char *words)
 	bool ok = o && o->state == state && strstr(o->error, words) && (words[0] || !o->error[0]);
 
 	if (!ok)
-		printf("\n  task %u is %u: \"%s\", and not %u: \"%s\"\n", t, o ? o->state : 0, o ? o->error : "none",
+		printf("\n  task %d is %d: \"%s\", and not %d: \"%s\"\n", t, o ? o->state : 0, o ? o->error : "none",
 		       state, words);
 	return ok;
 }

@@ -177,6 +177,7 @@ static void t_full(void)
 /* An extent is given out while the drive leaves: the agent has to notice. */
 static void t_raced(void)
 {
+	struct obj_drive key;
 	struct muuid d;
 
 	begin();
@@ -192,6 +193,29 @@ static void t_raced(void)
 	settle();
 	FAILED(2, "extents of data");
 	CU_ASSERT_EQUAL(disks[0].served, 1);
+	/* it is in again, by another command: extents could be placed while it leaves */
+	put_extents(&d, 0);
+	put_unexport(3, 1, &d, false);
+	slow = 1000;
+	rig_catch_up(hosts[1].c);
+	CU_ASSERT_EQUAL(export_turn(&hosts[1].agent), 1);
+	key = *drive_key(&d);
+	key.plan.wanted = PLAN_IN;
+	rig_put(O, KEY_DRIVE, &key);
+	slow = 0;
+	settle();
+	DONE(3);
+	/* given up for good meanwhile */
+	put_export(4, 1, "/dev/d0", NULL);
+	settle();
+	d = disks[0].d.drive;
+	key = *drive_key(&d);
+	key.plan.wanted = PLAN_FORGOTTEN;
+	rig_put(O, KEY_DRIVE, &key);
+	put_unexport(5, 1, &d, true);
+	settle();
+	FAILED(5, "forgotten");
+	CU_ASSERT_EQUAL(drive_key(&d)->plan.wanted, PLAN_FORGOTTEN);
 	end();
 }
 
@@ -283,6 +307,56 @@ static void t_another(void)
 	FAILED(3, "another disk");
 	CU_ASSERT_EQUAL(disks[1].d.found, EXPORT_EMPTY);
 	CU_ASSERT_EQUAL(drives(), 1);
+	/* ... and a drive of this host, too */
+	put_export(4, 1, "/dev/d0", NULL);
+	settle();
+	DONE(4);
+	take_err = -EINPROGRESS;
+	put_export(5, 1, "/dev/d2", NULL);
+	settle();
+	CU_ASSERT_EQUAL(task(5)->state, OBJ_TASK_RUNNING);
+	host_stop(1);
+	strcpy(disks[2].d.disk.path, "/dev/d0");
+	strcpy(disks[1].d.disk.path, "/dev/d2");
+	take_err = 0;
+	host_start(1);
+	settle();
+	FAILED(5, "another disk");
+	end();
+}
+
+/* Recover raises the generation while a drive is exported: its end is decided again. */
+static void t_recovered(void)
+{
+	struct obj_cluster c;
+
+	begin();
+	take_err = -EINPROGRESS;
+	put_export(1, 1, "/dev/d0", NULL);
+	settle();
+	take_err = 0;
+	c = *(const struct obj_cluster *)copy_obj(O, &(struct key) { .kind = KEY_CLUSTER });
+	c.plan.generation++;
+	rig_put(O, KEY_CLUSTER, &c);
+	/* without a turn of the copy */
+	CU_ASSERT_EQUAL(export_turn(&hosts[1].agent), 0);
+	CU_ASSERT_EQUAL(task(1)->state, OBJ_TASK_RUNNING);
+	settle();
+	DONE(1);
+	end();
+}
+
+/* Tasks that are kept no longer leave nothing behind. */
+static void t_dropped(void)
+{
+	begin();
+	take_err = -EINPROGRESS;
+	put_export(1, 1, "/dev/d0", NULL);
+	settle();
+	CU_ASSERT_PTR_NOT_NULL(hosts[1].agent.work);
+	rig_erase(O, &(struct key) { .kind = KEY_TASK, .task = rig_id('t', 1) });
+	settle();
+	CU_ASSERT_PTR_NULL(hosts[1].agent.work);
 	end();
 }
 
@@ -408,6 +482,10 @@ static void t_judged(void)
 	DONE(6);
 	d = disks[2].d.drive;
 	CU_ASSERT(drive_key(&d)->local && last_label.flags == LABEL_F_LOCAL);
+	put_unexport(7, 1, &d, false);
+	settle();
+	DONE(7);
+	CU_ASSERT_PTR_NULL(drive_key(&d));
 	end();
 }
 
@@ -420,6 +498,18 @@ static void t_refused(void)
 	settle();
 	FAILED(1, "model");
 	CU_ASSERT_EQUAL(drives(), 0);
+	/* nor is what the store host refuses; a task that must not be written is in no other's way */
+	forbidden = "drive/";
+	put_export(2, 1, "/dev/d1", NULL);
+	settle();
+	CU_ASSERT_EQUAL(task(2)->state, OBJ_TASK_FAILED);
+	CU_ASSERT_EQUAL(drives(), 0);
+	forbidden = "task/74030000";
+	put_export(3, 1, "/dev/d1", NULL);
+	put_export(4, 1, "/dev/d2", NULL);
+	settle();
+	CU_ASSERT_EQUAL(task(3)->state, OBJ_TASK_WAITING);
+	DONE(4);
 	end();
 }
 
@@ -432,6 +522,8 @@ static const struct rig_test tests[] = {
 	{ "raced", t_raced },
 	{ "errors", t_errors },
 	{ "another", t_another },
+	{ "recovered", t_recovered },
+	{ "dropped", t_dropped },
 	{ "cancel", t_cancel },
 	{ "ours", t_ours },
 	{ "waits", t_waits },

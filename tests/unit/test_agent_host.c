@@ -5,10 +5,14 @@
  */
 #include <errno.h>
 
+#include "tests/unit/agent_rights.h"
 #include "tests/unit/agent_rig.h"
 #include "userspace/agent/host.h"
 
 #define SECOND	1000ULL
+
+int __real_store_txn_settle(struct store *s, const struct store_txn *t, u64 deadline_ms, u64 *revision);
+int __wrap_store_txn_settle(struct store *s, const struct store_txn *t, u64 deadline_ms, u64 *revision);
 
 static struct store *S, *other;
 static struct copy *C, *O;		/* the agent's, the test's */
@@ -42,6 +46,13 @@ int __wrap_store_identity(struct store *s, struct store_identity *out)
 {
 	away_calls++;
 	return away_err ? away_err : __real_store_identity(s, out);
+}
+
+int __wrap_store_txn_settle(struct store *s, const struct store_txn *t, u64 deadline_ms, u64 *revision)
+{
+	if (s == S)
+		rights_check(other, agent.role, &agent.host, t);
+	return __real_store_txn_settle(s, t, deadline_ms, revision);
 }
 
 static int op_seen_get(void *m, struct obj_seen *out)
@@ -210,11 +221,12 @@ static void begin_up(void)
 	CU_ASSERT_EQUAL_FATAL(agent.state, HOST_UP);
 }
 
-static void t_first(void)
+static void first(u8 role)
 {
 	const struct obj_alive *a;
 
 	begin();
+	agent.role = role;
 	/* an empty store is none of a cluster */
 	turns();
 	CU_ASSERT_EQUAL(agent.state, HOST_STARTING);
@@ -227,7 +239,7 @@ static void t_first(void)
 	CU_ASSERT_STRING_EQUAL(agent.why, "");
 	CU_ASSERT_PTR_NOT_NULL_FATAL(host_key());
 	CU_ASSERT_STRING_EQUAL(host_key()->name, "s1");
-	CU_ASSERT_EQUAL(host_key()->plan.role, PLAN_STORE);
+	CU_ASSERT_EQUAL(host_key()->plan.role, role);
 	CU_ASSERT_EQUAL(host_key()->addresses, 1);
 	CU_ASSERT_STRING_EQUAL(host_key()->address[0].addr, "10.0.0.1");
 	CU_ASSERT_PTR_NOT_NULL_FATAL(alive_item());
@@ -239,6 +251,12 @@ static void t_first(void)
 	CU_ASSERT_EQUAL(dev.seen.plan.generation, 1);
 	CU_ASSERT(dev.seen.plan.id[0] && dev.seen.plan.term && dev.seen.plan.revision >= copy_revision(C));
 	end();
+}
+
+static void t_first(void)
+{
+	for (u8 role = PLAN_CLIENT; role <= PLAN_STORE; role++)
+		first(role);
 }
 
 /* Nothing is decided from a revision before it is in the file. */
@@ -386,6 +404,50 @@ static void t_emptied(void)
 	end();
 }
 
+static void put_raw(const char *key, const char *value)
+{
+	struct store_op op = { .key = key, .value = value, .len = strlen(value) };
+	struct store_txn t = { .op = &op, .ops = 1 };
+
+	CU_ASSERT_EQUAL(store_txn(other, &t, NULL), 1);
+}
+
+/* A key of a later version that this one cannot read is not one that is absent. */
+static void t_later(void)
+{
+	struct key k = { .kind = KEY_HOST, .host = rig_id('h', 1) };
+	char text[STORE_KEY_MAX];
+
+	begin();
+	put_raw("cluster", "{\"v\":2000,\"op\":\"later\"}");
+	turns();
+	CU_ASSERT_EQUAL(agent.state, HOST_STOPPED);
+	CU_ASSERT(says("\"cluster\" cannot be read"));
+	end();
+	begin_up();
+	OK(key_text(&k, text));
+	put_raw(text, "{\"v\":2000,\"op\":\"later\"}");
+	turns();
+	CU_ASSERT_EQUAL(agent.state, HOST_STOPPED);
+	CU_ASSERT(says("key of this host cannot be read"));
+	rig_catch_up(O);
+	CU_ASSERT_PTR_NULL(host_key());
+	end();
+}
+
+static void t_nameless(void)
+{
+	begin();
+	dev.name[0] = 0;
+	dev.addr[0] = NULL;
+	put_cluster(1, 1);
+	turns();
+	CU_ASSERT_EQUAL(agent.state, HOST_UP);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(host_key());
+	CU_ASSERT_STRING_EQUAL(host_key()->name, "host-68010000");
+	end();
+}
+
 static void t_file(void)
 {
 	begin();
@@ -491,8 +553,11 @@ static void t_lease(void)
 	/* before the time to keep it: the key goes, and the put finds out */
 	lease = agent.lease;
 	OK(store_lease_revoke(other, lease));
+	rig_catch_up(C);
+	CU_ASSERT_EQUAL(host_turn(&agent, now), 0);
+	CU_ASSERT(agent.state == HOST_UP && !host_may(&agent));
 	turns();
-	CU_ASSERT_EQUAL(agent.state, HOST_UP);
+	CU_ASSERT(agent.state == HOST_UP && host_may(&agent));
 	CU_ASSERT_PTR_NOT_NULL(alive_item());
 	CU_ASSERT(agent.lease != lease);
 	host_end(&agent);
@@ -545,7 +610,7 @@ static void t_host(void)
 	turns();
 	CU_ASSERT_STRING_EQUAL(((const struct obj_alive *)alive_item()->obj)->module, "0.1");
 	CU_ASSERT_EQUAL(alive_item()->lease, agent.lease);
-	/* its key, which a join made for a client, is a storage host's by now */
+	/* the role is what its key proves */
 	agent.role = PLAN_STORAGE;
 	now += 10 * SECOND;
 	turns();
@@ -705,6 +770,8 @@ static const struct rig_test tests[] = {
 	{ "put back", t_put_back },
 	{ "recovered", t_recovered },
 	{ "emptied", t_emptied },
+	{ "later", t_later },
+	{ "nameless", t_nameless },
 	{ "file", t_file },
 	{ "label", t_label },
 	{ "twin", t_twin },

@@ -61,7 +61,7 @@ int __wrap_gethostname(char *out, size_t n)
 
 int fsync(int fd)
 {
-	syncs++;
+	__atomic_fetch_add(&syncs, 1, __ATOMIC_SEQ_CST);
 	errno = sync_err;
 	return fd < 0 || sync_err ? -1 : 0;
 }
@@ -173,21 +173,25 @@ static void test_moved(void)
 /* Killed between the two files, a copy is refused as before. */
 static void test_renew_cut(void)
 {
+	static const char *const files[] = { "host", "machine" };
 	char new[128], rm[160];
 	struct muuid u, v;
 
-	begin();
-	OK(machine_home(state, &u, why));
-	os = 2;
-	snprintf(new, sizeof(new), "state/machine.new/x");
-	put(new, "");			/* a folder lies in the way of the second file */
-	CU_ASSERT(machine_renew(state, &v) < 0);
-	CU_ASSERT_EQUAL(machine_home(state, &v, why), -EXDEV);
-	snprintf(rm, sizeof(rm), "rm -rf %s/machine.new", state);
-	OK(system(rm));
-	OK(machine_renew(state, &v));
-	OK(machine_home(state, &v, why));
-	end();
+	for (int i = 0; i < 2; i++) {
+		begin();
+		OK(machine_home(state, &u, why));
+		os = 2;
+		snprintf(new, sizeof(new), "state/%s.new/x", files[i]);
+		put(new, "");		/* a folder lies in the way of this file */
+		CU_ASSERT(machine_renew(state, &v) < 0);
+		CU_ASSERT_EQUAL(machine_home(state, &v, why), -EXDEV);
+		snprintf(rm, sizeof(rm), "rm -rf %s/%s.new", state, files[i]);
+		OK(system(rm));
+		OK(machine_renew(state, &v));
+		OK(machine_home(state, &v, why));
+		CU_ASSERT(!muuid_equal(&u, &v));
+		end();
+	}
 }
 
 /* One of both may be unknown for a while: it is learnt, and never forgotten. */
@@ -205,6 +209,16 @@ static void test_learn(void)
 	os = 2;
 	CU_ASSERT_EQUAL(machine_home(state, &u, why), -EXDEV);
 	os = 0;
+	put("board", OTHER_BOARD);
+	CU_ASSERT_EQUAL(machine_home(state, &u, why), -EXDEV);
+	end();
+	/* one is learnt while the other cannot be read */
+	begin();
+	os = 0;
+	OK(machine_home(state, &u, why));
+	os = 1;
+	put("board", "");
+	OK(machine_home(state, &u, why));
 	put("board", OTHER_BOARD);
 	CU_ASSERT_EQUAL(machine_home(state, &u, why), -EXDEV);
 	end();
@@ -320,9 +334,12 @@ static void test_seen(void)
 	m = open_it();
 	CU_ASSERT(machine_host_ops.seen_get(m, &back) < 0);
 	CU_ASSERT_PTR_NOT_NULL(strstr(said, "/seen"));
-	/* closed while a write is in flight */
+	/* closed while a write is in flight, which goes on: file, then folder */
+	syncs = 0;
 	CU_ASSERT_EQUAL(machine_host_ops.seen_put(m, &s), -EINPROGRESS);
 	machine_close(m);
+	while (__atomic_load_n(&syncs, __ATOMIC_SEQ_CST) < 2)
+		usleep(1000);
 	machine_close(NULL);
 	end();
 }

@@ -47,7 +47,7 @@ static bool answers(enum export_answer want, const char *words)
 	bool ok = a == want && strstr(why, words) && !why[0] == (a != EXPORT_REFUSED);
 
 	if (!ok)
-		printf("\n  %u, and not %u: \"%s\"\n", a, want, why);
+		printf("\n  %d, and not %d: \"%s\"\n", (int)a, (int)want, why);
 	return ok;
 }
 

@@ -23,7 +23,7 @@ static void test_task_drive(void)
 	YES(CLIENT("task/" NONE, drive_task(NONE, "drive unexport", "{\"drive\":" Q(D1) "}"), 0));
 	YES(CLIENT("task/" NONE, drive_task(NONE, "drive unexport", "{\"drive\":" Q(NONE) "}"), 0));
 	NO(CLIENT("task/" NONE, drive_task(NONE, "drive unexport", "{\"drive\":" Q(D2) "}"), 0), "of its own");
-	NO(CLIENT("task/" NONE, drive_task(NONE, "drive unexport", "{\"drive\":" Q(D3) "}"), 0), "of its own");
+	NO(CLIENT("task/" NONE, drive_task(NONE, "drive unexport", "{\"drive\":" Q(D3) "}"), 0), "local drives");
 	NO(CLIENT("task/" NONE, drive_task(NONE, "drive unexport", "{}"), 0), "no UUID");
 	YES(STORAGE("task/" NONE, edit(edit(good, "args.local", NULL), "args.host", Q(OTHER)), 0));
 	rights_end();

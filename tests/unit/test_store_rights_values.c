@@ -582,11 +582,18 @@ static void test_task_agent(void)
 	YES(CLIENT(a.key, edit(a.good, "state", Q("done")), 0));
 	rig_change("task/" NONE, edit(a.good, "state", Q("done")));
 	NO(CLIENT(a.key, edit(a.good, "state", Q("running")), 0), "may only cancel");
-	/* of another host, or not local */
+	/* of another host */
 	rig_change("task/" NONE, edit(a.good, "host", Q(OTHER)));
 	NO(CLIENT(a.key, edit(edit(a.good, "host", Q(OTHER)), "step", Q("x")), 0), "of its own");
-	rig_change("task/" NONE, edit(a.good, "args.local", NULL));
-	NO(CLIENT(a.key, edit(edit(a.good, "args.local", NULL), "step", Q("x")), 0), "local drives");
+	rig_change("task/" NONE, edit(a.good, "args.host", Q(OTHER)));
+	NO(CLIENT(a.key, edit(edit(a.good, "args.host", Q(OTHER)), "step", Q("x")), 0), "of its own");
+	/* one that another host has requested, and that this one refuses */
+	rig_change("task/" NONE, edit(edit(edit(a.good, "args.local", NULL), "host", Q(OTHER)), "args.host", Q(SELF)));
+	YES(CLIENT(a.key, edit(rig_now(a.key), "state", Q("done")), 0));
+	rig_change("task/" NONE, edit(edit(a.good, "verb", Q("drive unexport")), "args.drive", Q(D2)));
+	NO(CLIENT(a.key, edit(rig_now(a.key), "state", Q("done")), 0), "of its own");
+	rig_change("task/" NONE, edit(edit(edit(a.good, "verb", Q("drive unexport")), "args.drive", Q(D3)), "host", Q(OTHER)));
+	YES(CLIENT(a.key, edit(rig_now(a.key), "state", Q("done")), 0));
 	rights_end();
 }
 

@@ -189,7 +189,6 @@ static int follow(struct host_agent *h, u64 now_ms)
 		enter(h, HOST_STOPPED, now_ms, "%s", h->label_why);
 		return 0;
 	}
-	h->label_why[0] = 0;
 	if (v == PLAN_STORE_SAME && now.revision == h->seen.plan.revision && now.term == h->seen.plan.term)
 		return 1;
 	h->noting = (struct obj_seen) { .plan = now };

@@ -514,36 +514,52 @@ static bool uuid_arg(const struct obj_task *t, const char *name, struct muuid *o
 	return text && !muuid_parse(text, out);
 }
 
-/* A drive that is not in the store is of no other host. */
-static enum rights_verdict check_own_drive(struct judged *j, const struct muuid *drive)
+/* The host that carries the task out, if not the one that has its drive. */
+static enum rights_verdict host_of_task(struct judged *j, const struct obj_task *t, struct muuid *out)
 {
-	const struct key k = { .kind = KEY_DRIVE, .drive = *drive };
+	*out = t->host;
+	return json_object_get(t->args, "host") && !uuid_arg(t, "host", out) ?
+	       rights_refuse(j, "the host is no UUID") : RIGHTS_ALLOWED;
+}
+
+/* An agent carries out its own tasks, whichever host has requested them. @local: a local drive. */
+static enum rights_verdict check_carries(struct judged *j, const struct obj_task *t, bool local)
+{
+	struct key k = { .kind = KEY_DRIVE };
 	enum rights_verdict v;
+	struct muuid host;
 	union obj_any x;
 	u64 modified;
 
-	v = read_key(j, &k, &x, &modified);
-	if (!v && is_there(&x) && !(is_self(j, &x.drive.plan.host) && x.drive.local))
-		v = rights_refuse(j, "a client may only unexport local drives of its own");
-	obj_free(k.kind, &x);
-	return v;
+	VERDICT(host_of_task(j, t, &host));
+	memset(&x, 0, sizeof(x));
+	if (!strcmp(t->verb, VERB_UNEXPORT)) {
+		if (!uuid_arg(t, "drive", &k.drive))
+			return rights_refuse(j, "the drive is no UUID");
+		v = read_key(j, &k, &x, &modified);
+		if (!v && is_there(&x)) {
+			host = x.drive.plan.host;
+			local = local && !x.drive.local;
+		} else {
+			local = false;
+		}
+		obj_free(k.kind, &x);
+		if (v)
+			return v;
+	}
+	if (!is_self(j, &host))
+		return rights_refuse(j, "a client may only export and unexport drives of its own");
+	return local ? rights_refuse(j, "a client may only unexport local drives") : RIGHTS_ALLOWED;
 }
 
 /* A client exports and unexports drives that no other host reaches. */
 static enum rights_verdict check_drive_task(struct judged *j, const struct obj_task *t)
 {
-	struct muuid u = t->host;
+	bool export = !strcmp(t->verb, VERB_EXPORT);
 
-	if (json_object_get(t->args, "host") && !uuid_arg(t, "host", &u))
-		return rights_refuse(j, "the host is no UUID");
-	if (!is_self(j, &t->host) || !is_self(j, &u))
-		return rights_refuse(j, "a client may only export and unexport drives of its own");
-	if (!strcmp(t->verb, VERB_EXPORT))
-		return json_is_true(json_object_get(t->args, "local")) ? RIGHTS_ALLOWED :
-		       rights_refuse(j, "a client may only export local drives");
-	if (!uuid_arg(t, "drive", &u))
-		return rights_refuse(j, "the drive is no UUID");
-	return check_own_drive(j, &u);
+	if (export && !json_is_true(json_object_get(t->args, "local")))
+		return rights_refuse(j, "a client may only export local drives");
+	return check_carries(j, t, !export);
 }
 
 static enum rights_verdict check_about(struct judged *j, const struct obj_task *t)
@@ -629,7 +645,7 @@ static enum rights_verdict check_progress(struct judged *j, const struct obj_tas
 	ret = obj_gives(KEY_TASK, &want, &is->o, &is->o);
 	if (ret < 0)
 		return unread(j, ret);
-	return ret ? check_drive_task(j, old) :
+	return ret ? check_carries(j, old, false) :
 	       rights_refuse(j, "an agent reports the state of its task, and must change nothing else of it");
 }
 

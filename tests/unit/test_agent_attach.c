@@ -117,6 +117,12 @@ static void t_dead(void)
 	W.t[1].unknown = false;
 	settle();
 	CU_ASSERT(serves(1));
+	/* the former holder is there again: its record is of the past */
+	W.h[0].dead = false;
+	host_start(0);
+	put_alive(0, true);
+	CU_ASSERT_STRING_EQUAL(settle(), "erase1 ");
+	CU_ASSERT(status_is(0, "refused", "another host is to write"));
 	/* its own targets need not know */
 	W.t[1].unknown = true;
 	WANT(1, PLAN_NONE);

@@ -78,7 +78,7 @@ static u8 mode_wanted(const struct attach_objects *o)
 	return o->want && !o->want->fenced ? o->want->mode : PLAN_NONE;
 }
 
-/* A store that was put back may lack wants; what it was told since is of now. */
+/* A store that was put back may lack wants, or have old ones: those that came since are of now. */
 static bool may_end(const struct attach_vol *v, const struct attach_objects *o)
 {
 	if (!v->a->stopped)
@@ -108,6 +108,18 @@ static int present(struct attach_vol *v, const struct attach_objects *o)
 	return attach_keep(v, o);
 }
 
+/* The record is of an attachment that the store still knows: else another one may have followed. */
+static bool counts(const struct attach_vol *v, const struct attach_objects *o)
+{
+	const struct obj_attached *r = &v->rec;
+
+	if (!r->record)
+		return false;
+	if (r->plan.mode == PLAN_RW)
+		return attach_names(v, o, r->plan.number);
+	return o->access->plan.mode != PLAN_RW && o->access->plan.number == r->plan.number;
+}
+
 static int absent(struct attach_vol *v, const struct attach_objects *o)
 {
 	if (v->a->stopped)
@@ -118,6 +130,8 @@ static int absent(struct attach_vol *v, const struct attach_objects *o)
 		attach_say(v, "refused", "the cluster has no such volume");
 		return 0;
 	}
+	if (v->rec_has && !v->taken && !counts(v, o))
+		return attach_begin(v, ATTACH_ERASES);
 	return mode_wanted(o) == PLAN_RW ? attach_take(v, o) : attach_take_reader(v, o);
 }
 

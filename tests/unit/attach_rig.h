@@ -19,6 +19,7 @@
 #include "userspace/agent/attach.h"
 #include "userspace/format/view.h"
 #include "userspace/plan/change.h"
+#include "userspace/store/rights.h"
 
 #define HOSTS	3
 #define MEMBERS	4
@@ -204,6 +205,36 @@ static inline int dies(const char *op)
 	return W.crash_behind ? 1 : -1;
 }
 
+static struct store_page judged;
+
+static inline int judged_get(void *priv, const char *key, const struct store_kv **out)
+{
+	int err;
+
+	(void)priv;
+	if (judged.memory)
+		store_page_free(&judged);
+	memset(&judged, 0, sizeof(judged));
+	err = store_get(other, key, &judged);
+	*out = err ? NULL : judged.kv;
+	return err;
+}
+
+/* A store host lets a client do this. */
+static inline void check_rights(int h, const struct store_txn *t)
+{
+	const struct rights_source from = { .get = judged_get };
+	const struct rights_who who = { .role = PLAN_CLIENT, .host = hid(h) };
+	char words[RIGHTS_WHY];
+	int err;
+
+	if (rights_txn(&who, t, &from, &err, words) == RIGHTS_REFUSED)
+		complain(words);
+	if (judged.memory)
+		store_page_free(&judged);
+	memset(&judged, 0, sizeof(judged));
+}
+
 int __real_store_txn_settle(struct store *s, const struct store_txn *t, u64 deadline_ms, u64 *revision);
 int __wrap_store_txn_settle(struct store *s, const struct store_txn *t, u64 deadline_ms, u64 *revision);
 
@@ -218,6 +249,7 @@ int __wrap_store_txn_settle(struct store *s, const struct store_txn *t, u64 dead
 	if (die < 0)
 		return -EIO;
 	was = *access_now();
+	check_rights(h, t);
 	ret = __real_store_txn_settle(s, t, deadline_ms, revision);
 	if (ret == 1) {
 		note_op("txn");

@@ -165,7 +165,10 @@ $(foreach t,$(AGENT_TEST),$(eval UNIT_EXTRA_$(t) := $(AGENT_OBJ) $(CLUSTER_OBJ) 
 
 # Agents die in any transaction; a list of objects is not read.
 ATTACH_TEST := $(filter agent_attach%,$(AGENT_TEST))
-$(foreach t,$(ATTACH_TEST),$(eval UNIT_LDFLAGS_$(t) := -Wl,--wrap=store_txn_settle,--wrap=store_watch))
+ATTACH_OBJ  := $(addprefix $(BUILD)/unit/obj/userspace/store/,rights.o rights_rules.o)
+$(foreach t,$(ATTACH_TEST),$(eval UNIT_LDFLAGS_$(t) := -Wl,--wrap=store_txn_settle,--wrap=store_watch) \
+	$(eval UNIT_EXTRA_$(t) += $(ATTACH_OBJ)))
+$(ATTACH_TEST:%=$(BUILD)/unit/test_%): $(ATTACH_OBJ)
 $(ATTACH_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/attach_rig.h tests/unit/attach_kernel.h
 
 $(AGENT_OBJ): UNIT_CFLAGS += -D_GNU_SOURCE

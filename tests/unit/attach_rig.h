@@ -371,14 +371,14 @@ static inline void put_alive(int h, bool alive)
 
 struct want_is {
 	u8	mode;
-	bool	preempt, force, no_writer;
+	bool	preempt, force, no_writer, no_boot;
 };
 
 /* What meshctl writes. */
 static inline void put_want(int h, const struct want_is *is)
 {
 	struct obj_want w = { .host = hid(h), .volume = vid(), .mode = is->mode, .preempt = is->preempt,
-			      .force = is->force, .boot = true };
+			      .force = is->force, .boot = !is->no_boot };
 	struct obj_writer writer = { .volume = vid(), .host = hid(h) };
 
 	if (is->mode == PLAN_RW && !is->no_writer)

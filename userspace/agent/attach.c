@@ -120,12 +120,34 @@ static bool counts(const struct attach_vol *v, const struct attach_objects *o)
 	return o->access->plan.mode != PLAN_RW && o->access->plan.number == r->plan.number;
 }
 
+/* It was attached until the host was off, and is not to be after that. */
+static bool lapsed(const struct attach_vol *v, const struct attach_objects *o)
+{
+	return !o->want->boot && v->rec_has && !v->taken;
+}
+
+/* In the store first: what follows is a detach, also where this agent starts again. */
+static int lapse(struct attach_vol *v, const struct attach_objects *o)
+{
+	struct deal *d = attach_deal(v, NULL);
+	struct obj_want want = *o->want;
+
+	if (!d)
+		return -ENOMEM;
+	want.mode = PLAN_NONE;
+	want.preempt = false;
+	deal_put(d, KEY_WANT, &want, 0);
+	return attach_close_deal(v, d);
+}
+
 static int absent(struct attach_vol *v, const struct attach_objects *o)
 {
 	if (v->a->stopped)
 		return v->ended && v->rec_has ? attach_begin(v, ATTACH_ERASES) : 0;
 	if (v->ended || mode_wanted(o) == PLAN_NONE)
 		return attach_rest(v, o);
+	if (lapsed(v, o))
+		return lapse(v, o);
 	if (!o->volume || !o->access) {
 		attach_say(v, "refused", "the cluster has no such volume");
 		return 0;

@@ -110,6 +110,8 @@ int attach_give_up(struct attach_vol *v, const struct attach_objects *o)
 
 	if (plan_held(&o->access->plan, &v->a->host, o->access->plan.number, &next, &t) != PLAN_GO)
 		return 0;
+	if (v->rec_has)
+		return attach_begin(v, ATTACH_ERASES);
 	return leave(v, o, &next, &t, NULL);
 }
 

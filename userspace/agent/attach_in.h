@@ -59,7 +59,8 @@ struct attach_vol {
 	struct obj_roster last;		/* ... rosters that the kernel had at its end */
 	struct layout *probed;		/* of ATTACH_PROBES */
 	struct attach_found *found;
-	bool	found_any;		/* the probe has ended since it was evaluated last */
+	bool	found_any;		/* the probe has ended, at @found_ms, and was not evaluated yet */
+	u64	found_ms;
 	struct plan_slot *slot;		/* of ATTACH_READS, by places */
 	bool	*reached;
 	bool	read_any;
@@ -159,7 +160,10 @@ void attach_rosters_free(struct obj_roster *r);
 /* Of the kernel's barred places those that roster/V may confirm. Return: their number. */
 u32 attach_confirms(const struct attach_vol *v, const struct attach_objects *o, u16 *bar);
 
-/* Probe all members; attach_probed(): once true behind that, where the layout is the same still. */
+/*
+ * Probe all members; attach_probed(): once true behind that, where the layout is the same still. What was
+ * found a while ago decides nothing.
+ */
 int attach_probe(struct attach_vol *v, const struct attach_objects *o);
 bool attach_probed(struct attach_vol *v, const struct attach_objects *o);
 bool attach_open_elsewhere(const struct attach_vol *v);

@@ -115,8 +115,10 @@ json_t *api_attached_json(const struct api *a, const struct muuid *volume, const
 /* api_layout.c */
 json_t *api_volume_json(const struct api *a, const struct obj_volume *v);
 json_t *api_volume_whole(const struct api *a, const struct obj_volume *v);
-/* Members out of sync, by the rosters; of volumes without redundancy: those on drives that are away. */
-u32 api_volume_lacks(const struct api *a, const struct obj_volume *v);
+enum api_health { API_WHOLE, API_DEGRADED, API_DOWN };
+
+/* @lacks: members that are out of sync by the rosters, or whose drive is away. Down: not all data is left. */
+enum api_health api_volume_health(const struct api *a, const struct obj_volume *v, u32 *lacks);
 /* NULL: it is there; else a sentence without a subject. */
 const char *api_drive_away(const struct api *a, const struct obj_drive *d);
 json_t *api_task_json(const struct api *a, const struct obj_task *t);

@@ -165,7 +165,7 @@ static void end_exports(u8 h, u8 state)
 {
 	const struct copy_item *i = NULL;
 	const char *host = muuid_str(&(struct muuid) { .b = { 'h', h } }).s;
-	struct muuid id[16];
+	struct muuid id[16] = { { .b = { 0 } } };
 	u32 n = 0;
 	char text[MUUID_TEXT];
 

@@ -386,7 +386,7 @@ static inline void put_status_of(u8 h, const struct muuid *about, u8 subject, co
 	snprintf(s.state, sizeof(s.state), "%s", state);
 	snprintf(s.words, sizeof(s.words), "%s", words);
 	if (!strcmp(state, "attached"))
-		s.details = json_pack("{s:s}", "device", "/dev/mesh0");
+		s.details = json_pack("{s:s}", "disk", "mesh0");
 	rig_put(A, KEY_STATUS, &s);
 	json_decref(s.details);
 }

@@ -380,7 +380,7 @@ static void test_status(void)
 	put_status_of(S3, &d, OBJ_OF_DRIVE, "up", "");
 	rig_put(A, KEY_WANT, &(struct obj_want) { .host = host_id(G1), .volume = v, .mode = PLAN_RW });
 	put_status_of(G1, &v, OBJ_OF_VOLUME, "waiting", "member 0 does not answer");
-	status_is("trouble", "volume", "on host g1 is waiting: member 0");
+	status_is("trouble", "volume", "host g1, waiting: member 0");
 	rig_erase(A, &(struct key) { .kind = KEY_WANT, .host = host_id(G1), .volume = v });
 	put_status_of(S2, &(struct muuid) { .b = { 'h', S2 } }, OBJ_OF_HOST, "stopped", "the store was put back");
 	status_is("trouble", "host", "host s2 is stopped: the store was put back");

@@ -109,6 +109,8 @@ struct api_attach {
  * Return: 0; -EINPROGRESS; negative by api_fail(): a want that this request wrote is gone again.
  */
 int api_attach_step(struct api *a, struct api_attach *t);
+/* "/dev/mesh0", or JSON's null: where a host has a volume, by its status. */
+json_t *api_device(const struct obj_status *s);
 /* What people do with it: name, device and host. */
 json_t *api_attached_json(const struct api *a, const struct muuid *volume, const struct muuid *host);
 

@@ -101,13 +101,12 @@ static json_t *host_json(const struct api *a, const struct obj_volume *v, const 
 	const struct obj_want *w = copy_obj(a->d->copy, &(struct key) { .kind = KEY_WANT, .host = *host,
 								       .volume = v->plan.uuid });
 	const struct obj_status *s = api_status_get(a, host, &v->plan.uuid);
-	const char *device = s ? json_string_value(json_object_get(s->details, "device")) : NULL;
 	json_t *j = json_object();
 
 	jset_str(j, "host", api_host_name(a, host).s);
 	jset_str(j, "mode", api_mode(w ? w->mode : PLAN_NONE));
 	jset_str(j, "state", !api_host_alive(a, host) ? "away" : s ? s->state : "waiting");
-	json_object_set_new(j, "device", device ? json_string(device) : json_null());
+	json_object_set_new(j, "device", api_device(s));
 	if (s && s->words[0])
 		jset_str(j, "reason", s->words);
 	return j;

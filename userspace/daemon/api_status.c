@@ -157,9 +157,8 @@ static void judge_wants(struct report *r)
 			continue;
 		snprintf(todo, sizeof(todo), "meshctl volume attach %s --host %s, or volume detach", v.s,
 			 api_host_name(r->a, &w->host).s);
-		problem(r, GRADE_TROUBLE, "volume", v.s, todo, "volume %s on host %s is %s: %s", v.s,
-			api_host_name(r->a, &w->host).s, w->fenced ? "fenced" : s->state,
-			s->words[0] ? s->words : "see its log");
+		problem(r, GRADE_TROUBLE, "volume", v.s, todo, "host %s, %s: %s", api_host_name(r->a, &w->host).s,
+			w->fenced ? "fenced" : s->state, s->words[0] ? s->words : "see its log");
 	}
 }
 

@@ -363,6 +363,8 @@ static void test_rosters(void)
 		CU_ASSERT_EQUAL(obj_roster_note(&x.roster, 10, bad, SALT), -EBADMSG);
 	}
 	CU_ASSERT_EQUAL(x.roster.plan.roster[3].attach, 0);
+	/* HMAC-SHA256 of the UUID under the salt, as the kernel computes it. */
+	CU_ASSERT_EQUAL(obj_roster_seed(SALT, &(struct muuid) { { 1, 2, 3, [15] = 16 } }), 0x37e3a939d1d38dd5ULL);
 	CU_ASSERT_EQUAL(obj_roster_note(&x.roster, 10, kernel, SALT), 0);
 	CU_ASSERT_EQUAL(x.roster.plan.roster[3].members, 3);
 	CU_ASSERT_EQUAL(x.roster.plan.roster[3].in_sync, 7);

@@ -64,7 +64,7 @@ $(BUILD)/unit/test_%.o: tests/unit/test_%.c $(PURE_HDR)
 
 $(BUILD)/unit/test_%: $(BUILD)/unit/test_%.o $(BUILD)/unit/pure.a
 	$(CC) $(SANITIZE) $(UNIT_LDFLAGS_$*) -o $@ $< $(UNIT_EXTRA_$*) $(BUILD)/unit/pure.a \
-		-lcunit -lxxhash -ljansson $(UNIT_LIBS_$*)
+		-lcunit -lxxhash -ljansson $(UNIT_LIBS_$*) -lgnutls
 
 # Those that no big-endian machine runs include files of meshd, or could.
 $(filter-out $(S390X_TEST:%=$(BUILD)/unit/test_%.o),$(UNIT_BIN:=.o)): $(wildcard userspace/meshd/*.[ch] userspace/meshctl/*.[ch] userspace/libmesh/grow.c tests/unit/*_rig.h)

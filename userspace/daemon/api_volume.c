@@ -256,7 +256,7 @@ static int fill_replace(struct api *a, struct change *c, const struct obj_volume
 {
 	const struct obj_access *x = api_access_get(a, &v->plan.uuid);
 	const struct obj_drive *d;
-	u64 place;
+	u64 place = 0;
 	int err = check_ready(a, v);
 
 	(void)c;

@@ -252,6 +252,7 @@ struct obj_task {
 	struct muuid host;		/* where the task was requested ... */
 	char	user[OBJ_TEXT];		/* ... and by whom; may be empty */
 	struct muuid volume;		/* which the task changes; may be null */
+	struct muuid drive;		/* likewise; of an export chosen before its label is written */
 	char	error[OBJ_WORDS];	/* why it failed, or what it waits for */
 	char	fault[OBJ_TEXT];	/* why it failed, a word for scripts: "no-space"; may be empty */
 	u64	created, changed;	/* seconds since 1970 */
@@ -398,10 +399,12 @@ const char *obj_host_label(const struct obj_host *h, const char *name);
  * Return: 0 or -ENOMEM; views are computed.
  */
 int obj_roster_shape(struct obj_roster *r, const struct layout *l);
+/* Of the checksums of a volume's records: what the kernel derives from the salt of its layout. */
+u64 obj_roster_seed(u64 salt, const struct muuid *volume);
 /**
  * obj_roster_note() - a roster as the kernel gave it
  * @first: MESHBLK_A_PLACE
- * @salt: of the volume's layout, under which the kernel made the checksum
+ * @salt: of the volume's layout
  *
  * Return: 0; -ENOENT: no such group; -EBADMSG: it is no roster of that group; -ENOMEM.
  */

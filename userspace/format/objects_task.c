@@ -64,6 +64,7 @@ static const struct field task_fields[] = {
 	FIELD_UUID("host", struct obj_task, host),
 	FIELD_TEXT("user", struct obj_task, user, field_plain, .flags = FIELD_MAY),
 	FIELD_UUID("volume", struct obj_task, volume, .flags = FIELD_MAY),
+	FIELD_UUID("drive", struct obj_task, drive, .flags = FIELD_MAY),
 	FIELD_TEXT("error", struct obj_task, error, field_plain, .flags = FIELD_MAY),
 	FIELD_TEXT("fault", struct obj_task, fault, obj_plain_name, .flags = FIELD_MAY),
 	FIELD_INT("created", struct obj_task, created, 0, INT64_MAX),

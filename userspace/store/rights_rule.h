@@ -32,6 +32,7 @@ enum rights_verdict rule_own(struct judged *j);		/* the key is of this host */
 enum rights_verdict rule_host(struct judged *j);
 enum rights_verdict rule_drive_client(struct judged *j);
 enum rights_verdict rule_drive_storage(struct judged *j);
+enum rights_verdict rule_drive_end(struct judged *j);
 enum rights_verdict rule_access(struct judged *j);
 enum rights_verdict rule_reader(struct judged *j);
 enum rights_verdict rule_reader_end(struct judged *j);

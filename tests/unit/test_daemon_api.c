@@ -230,7 +230,7 @@ static void test_refused(void)
 	client_waits(&k, 2);
 	CU_ASSERT_STRING_EQUAL(k.notes, "host s1: a target has just started\n");
 	put_status_of(S1, &v, OBJ_OF_VOLUME, "refused", "host g1 has it open");
-	client_fails(&k, "refused", "volume data on host s1: host g1 has it open");
+	client_fails(&k, "refused", "host s1: host g1 has it open");
 	CU_ASSERT_PTR_NULL(want(S1, &v));
 	CU_ASSERT_PTR_NULL(writer(&v));
 	/* An answer to the former want is none to this one. */

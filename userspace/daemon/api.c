@@ -68,6 +68,11 @@ api_step *api_find(const char *verb)
 	return i < 0 ? NULL : table[i].step;
 }
 
+const char *api_verb(unsigned int n)
+{
+	return n < sizeof(table) / sizeof(table[0]) ? table[n].verb : NULL;
+}
+
 static int store_away(struct api *a)
 {
 	struct daemon *d = a->d;

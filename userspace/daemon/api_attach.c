@@ -195,9 +195,9 @@ static int refused(struct api *a, struct api_attach *t, const struct obj_status 
 	const struct key readers = { .kind = KEY_READER, .volume = t->volume };
 	bool used = (x && x->plan.mode == PLAN_RW) || copy_next(a->d->copy, &readers, 1, NULL);
 
-	t->err = api_fail(a, -EBUSY, used ? "in-use" : "refused", "volume %s on host %s: %s",
-			  api_volume_name(a, &t->volume).s, api_host_name(a, &t->host).s,
-			  s->words[0] ? s->words : s->state);
+	/* An agent's words name the volume. */
+	t->err = api_fail(a, -EBUSY, used ? "in-use" : "refused", "host %s: %s", api_host_name(a, &t->host).s,
+			  s->words[0] ? s->words : "the volume is not attached there: see its log");
 	return undo(a, t) ?: t->err;
 }
 
@@ -239,17 +239,23 @@ int api_attach_step(struct api *a, struct api_attach *t)
 	return a->gone ? 0 : wait_attached(a, t);
 }
 
+json_t *api_device(const struct obj_status *s)
+{
+	const char *disk = s ? json_string_value(json_object_get(s->details, "disk")) : NULL;
+
+	return disk ? json_sprintf("/dev/%s", disk) : json_null();
+}
+
+/* This host's kernel knows best; another one's is known by the status that its agent writes. */
 static json_t *host_device(const struct api *a, const struct muuid *volume, const struct muuid *host)
 {
-	const struct obj_status *s = api_status_get(a, host, volume);
 	json_t *kernel = a->d->volumes && muuid_equal(host, &a->d->host) ? volumes_show(a->d->volumes, volume) : NULL;
-	const char *device = json_string_value(json_object_get(kernel, "device"));
+	json_t *device = json_object_get(kernel, "device");
 	json_t *j = json_object();
 
-	if (!device && s)
-		device = json_string_value(json_object_get(s->details, "device"));
 	jset_str(j, "host", api_host_name(a, host).s);
-	json_object_set_new(j, "device", device ? json_string(device) : json_null());
+	json_object_set_new(j, "device", json_is_string(device) ? json_incref(device) :
+			    api_device(api_status_get(a, host, volume)));
 	json_decref(kernel);
 	return j;
 }
@@ -436,9 +442,8 @@ static int detach_step(struct api *a, struct api_attach *t)
 				api_volume_name(a, &t->volume).s, api_host_name(a, &t->host).s);
 	s = answer(a, &t->host, &t->volume, t->since, t->since_ms);
 	if (s && !strcmp(s->state, "refused")) {
-		t->err = api_fail(a, -EBUSY, "in-use", "volume %s on host %s: %s", api_volume_name(a, &t->volume).s,
-				  api_host_name(a, &t->host).s, s->words[0] ? s->words :
-				  "it is in use: unmount it, or detach it with --force");
+		t->err = api_fail(a, -EBUSY, "in-use", "host %s: %s", api_host_name(a, &t->host).s, s->words[0] ? s->words :
+				  "the volume is in use: unmount it, or detach it with --force");
 		return t->mode == PLAN_NONE ? t->err : put_back(a, t);
 	}
 	if (!api_host_alive(a, &t->host))

@@ -20,9 +20,9 @@ static bool named(const json_t *uuids, const struct muuid *host)
 
 static json_t *disk_json(const struct api *a, const struct muuid *host, const struct obj_disk *d)
 {
-	const struct obj_drive *drive = muuid_null(&d->drive) ? NULL :
-		copy_obj(a->d->copy, &(struct key) { .kind = KEY_DRIVE, .drive = d->drive });
-	bool exported = drive && muuid_equal(&drive->plan.host, host) && drive->plan.wanted != PLAN_OUT;
+	const struct key k = { .kind = KEY_DRIVE, .drive = d->drive };
+	const struct obj_drive *has = muuid_null(&d->drive) ? NULL : copy_obj(a->d->copy, &k);
+	bool exported = has && muuid_equal(&has->plan.host, host) && has->plan.wanted != PLAN_OUT;
 	json_t *j = json_object();
 
 	jset_str(j, "host", api_host_name(a, host).s);

@@ -109,14 +109,18 @@ struct api_attach {
  * Return: 0; -EINPROGRESS; negative by api_fail(): a want that this request wrote is gone again.
  */
 int api_attach_step(struct api *a, struct api_attach *t);
+/* "/dev/mesh0", or JSON's null: where a host has a volume, by its status. */
+json_t *api_device(const struct obj_status *s);
 /* What people do with it: name, device and host. */
 json_t *api_attached_json(const struct api *a, const struct muuid *volume, const struct muuid *host);
 
 /* api_layout.c */
 json_t *api_volume_json(const struct api *a, const struct obj_volume *v);
 json_t *api_volume_whole(const struct api *a, const struct obj_volume *v);
-/* Members out of sync, by the rosters; of volumes without redundancy: those on drives that are away. */
-u32 api_volume_lacks(const struct api *a, const struct obj_volume *v);
+enum api_health { API_WHOLE, API_DEGRADED, API_DOWN };
+
+/* @lacks: members that are out of sync by the rosters, or whose drive is away. Down: not all data is left. */
+enum api_health api_volume_health(const struct api *a, const struct obj_volume *v, u32 *lacks);
 /* NULL: it is there; else a sentence without a subject. */
 const char *api_drive_away(const struct api *a, const struct obj_drive *d);
 json_t *api_task_json(const struct api *a, const struct obj_task *t);

@@ -51,19 +51,36 @@ static u32 group_lacks(const struct obj_group *g)
 	return n;
 }
 
-u32 api_volume_lacks(const struct api *a, const struct obj_volume *v)
+/* True if the last roster of its group has an extent as one that lacks data. */
+static bool is_out(const struct obj_roster *r, const struct muuid *extent)
+{
+	for (u32 i = 0; r && i < r->groups; i++) {
+		const struct plan_roster *p = &r->group[i].plan;
+
+		for (u32 m = 0; p->attach && m < p->members; m++)
+			if (muuid_equal(&p->extent[m], extent))
+				return !(p->in_sync >> m & 1);
+	}
+	return false;
+}
+
+enum api_health api_volume_health(const struct api *a, const struct obj_volume *v, u32 *lacks)
 {
 	const struct obj_roster *r = roster_of(a, &v->plan.uuid);
-	u32 n = 0;
+	const struct plan_layout *l = &v->plan.layout;
+	u16 lost[PROT_PLACES_MAX] = { 0 };
+	bool down = false;
 
-	if (layout_protected(v->record)) {
-		for (u32 i = 0; r && i < r->groups; i++)
-			n += group_lacks(&r->group[i]);
-		return n;
+	*lacks = 0;
+	for (u32 i = 0; i < v->record->members && i < l->places; i++) {
+		u16 g = l->place[i].group;
+
+		if (!is_out(r, &v->record->member[i].extent) && !member_away(a, &v->record->member[i]))
+			continue;
+		(*lacks)++;
+		down = down || g >= l->groups || ++lost[g] > l->group[g].members - l->group[g].data;
 	}
-	for (u32 i = 0; i < v->record->members; i++)
-		n += member_away(a, &v->record->member[i]) != NULL;
-	return n;
+	return down ? API_DOWN : *lacks ? API_DEGRADED : API_WHOLE;
 }
 
 static const char *volume_state(const struct api *a, const struct obj_volume *v)
@@ -84,13 +101,12 @@ static json_t *host_json(const struct api *a, const struct obj_volume *v, const 
 	const struct obj_want *w = copy_obj(a->d->copy, &(struct key) { .kind = KEY_WANT, .host = *host,
 								       .volume = v->plan.uuid });
 	const struct obj_status *s = api_status_get(a, host, &v->plan.uuid);
-	const char *device = s ? json_string_value(json_object_get(s->details, "device")) : NULL;
 	json_t *j = json_object();
 
 	jset_str(j, "host", api_host_name(a, host).s);
 	jset_str(j, "mode", api_mode(w ? w->mode : PLAN_NONE));
 	jset_str(j, "state", !api_host_alive(a, host) ? "away" : s ? s->state : "waiting");
-	json_object_set_new(j, "device", device ? json_string(device) : json_null());
+	json_object_set_new(j, "device", api_device(s));
 	if (s && s->words[0])
 		jset_str(j, "reason", s->words);
 	return j;
@@ -152,12 +168,15 @@ json_t *api_volume_json(const struct api *a, const struct obj_volume *v)
 	const struct layout *l = v->record;
 	const struct layout_shape shape = layout_shape(&l->segment[0]);
 	const struct obj_access *x = api_access_get(a, &v->plan.uuid);
-	u32 lacks = api_volume_lacks(a, v);
+	static const char *const healths[] = { "whole", "degraded", "down" };
 	json_t *j = json_object(), *mine;
+	enum api_health health;
+	u32 lacks;
 	char text[LAYOUT_TEXT];
 	size_t i;
 
 	layout_text(&shape, text);
+	health = api_volume_health(a, v, &lacks);
 	jset_str(j, "name", l->name);
 	jset_uuid(j, "uuid", &v->plan.uuid);
 	jset_u64(j, "size", l->size);
@@ -169,7 +188,7 @@ json_t *api_volume_json(const struct api *a, const struct obj_volume *v)
 	json_object_set_new(j, "spares_left", layout_protected(l) ? json_integer(layout_spares_left(l)) : json_null());
 	jset_u64(j, "version", l->version);
 	jset_str(j, "state", volume_state(a, v));
-	jset_str(j, "health", !lacks ? "whole" : layout_protected(l) ? "degraded" : "down");
+	jset_str(j, "health", healths[health]);
 	jset_u64(j, "lacks", lacks);
 	json_object_set_new(j, "holder", x && x->plan.mode == PLAN_RW ?
 			    json_string(api_host_name(a, &x->plan.holder).s) : json_null());

@@ -7,11 +7,12 @@ int api_volume_list(struct api *a)
 	const struct copy_item *i = NULL;
 	bool degraded = api_flag(a, "degraded");
 	json_t *list = json_array();
+	u32 lacks;
 
 	while ((i = copy_next(a->d->copy, &all, 0, i))) {
 		const struct obj_volume *v = i->obj;
 
-		if (v && (!degraded || api_volume_lacks(a, v)))
+		if (v && (!degraded || api_volume_health(a, v, &lacks) != API_WHOLE))
 			json_array_append_new(list, api_volume_json(a, v));
 	}
 	a->code = degraded && json_array_size(list);

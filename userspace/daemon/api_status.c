@@ -29,6 +29,7 @@ static void problem(struct report *r, enum grade g, const char *what, const char
 static void problem(struct report *r, enum grade g, const char *what, const char *about, const char *todo,
 		    const char *fmt, ...)
 {
+	static const char *const grades[] = { "note", "degraded", "trouble" };
 	json_t *j = json_object();
 	char words[700];
 	va_list ap;
@@ -36,7 +37,7 @@ static void problem(struct report *r, enum grade g, const char *what, const char
 	va_start(ap, fmt);
 	vsnprintf(words, sizeof(words), fmt, ap);
 	va_end(ap);
-	jset_str(j, "grade", g == GRADE_TROUBLE ? "trouble" : "degraded");
+	jset_str(j, "grade", grades[g]);
 	jset_str(j, "what", what);
 	jset_str(j, "about", about);
 	jset_str(j, "words", words);
@@ -156,9 +157,8 @@ static void judge_wants(struct report *r)
 			continue;
 		snprintf(todo, sizeof(todo), "meshctl volume attach %s --host %s, or volume detach", v.s,
 			 api_host_name(r->a, &w->host).s);
-		problem(r, GRADE_TROUBLE, "volume", v.s, todo, "volume %s on host %s is %s: %s", v.s,
-			api_host_name(r->a, &w->host).s, w->fenced ? "fenced" : s->state,
-			s->words[0] ? s->words : "see its log");
+		problem(r, GRADE_TROUBLE, "volume", v.s, todo, "host %s, %s: %s", api_host_name(r->a, &w->host).s,
+			w->fenced ? "fenced" : s->state, s->words[0] ? s->words : "see its log");
 	}
 }
 
@@ -167,8 +167,9 @@ static void judge_volumes(struct report *r)
 	const struct copy_item *i = NULL;
 	const struct obj_access *x;
 	const struct obj_volume *v;
+	enum api_health health;
 	char todo[200];
-	u32 lacks;
+	u32 lacks = 0;
 
 	while ((v = next(r, KEY_VOLUME, &i))) {
 		const char *name = v->record->name;
@@ -176,21 +177,21 @@ static void judge_volumes(struct report *r)
 		r->volumes++;
 		x = api_access_get(r->a, &v->plan.uuid);
 		r->attached += x && x->plan.mode == PLAN_RW;
-		lacks = v->plan.state == PLAN_VOLUME_READY ? api_volume_lacks(r->a, v) : 0;
-		r->volumes_whole += !lacks;
-		if (!lacks)
+		health = v->plan.state == PLAN_VOLUME_READY ? api_volume_health(r->a, v, &lacks) : API_WHOLE;
+		r->volumes_whole += health == API_WHOLE;
+		if (health == API_WHOLE)
 			continue;
 		snprintf(todo, sizeof(todo), "meshctl volume show %s, then volume replace %s MEMBER", name, name);
-		if (layout_protected(v->record))
-			problem(r, GRADE_DEGRADED, "volume", name, todo, "volume %s is degraded: %u of %u members are out of sync",
-				name, lacks, v->record->members);
-		else
-			problem(r, GRADE_TROUBLE, "volume", name, todo, "volume %s is down: %u of %u members are away, and it has "
-				"no redundancy", name, lacks, v->record->members);
+		problem(r, health == API_DOWN ? GRADE_TROUBLE : GRADE_DEGRADED, "volume", name, todo,
+			health == API_DOWN ? "volume %s is down: %u of %u members are away or out of sync, more than it can lack" :
+			"volume %s is degraded: %u of %u members are away or out of sync", name, lacks, v->record->members);
 	}
 }
 
-/* A failed task stays in the list until it is pruned. */
+/*
+ * Failures of what a person has requested are that person's: they change no grade, and stay in the
+ * list until they are pruned.
+ */
 static void judge_tasks(struct report *r)
 {
 	const struct copy_item *i = NULL;
@@ -200,14 +201,14 @@ static void judge_tasks(struct report *r)
 	while ((t = next(r, KEY_TASK, &i))) {
 		snprintf(todo, sizeof(todo), "meshctl task show %.8s", muuid_str(&t->uuid).s);
 		if (t->state == OBJ_TASK_FAILED)
-			problem(r, GRADE_DEGRADED, "task", muuid_str(&t->uuid).s, todo, "task %.8s, %s, has failed: %s",
-				muuid_str(&t->uuid).s, t->verb, t->error);
+			problem(r, t->user[0] ? GRADE_OK : GRADE_DEGRADED, "task", muuid_str(&t->uuid).s, todo,
+				"task %.8s, %s, has failed: %s", muuid_str(&t->uuid).s, t->verb, t->error);
 		if (api_task_ended(t))
 			continue;
 		r->tasks++;
 		r->waiting += t->error[0] != 0;
 		if (t->error[0])
-			problem(r, GRADE_DEGRADED, "task", muuid_str(&t->uuid).s, todo, "task %.8s, %s, waits: %s",
+			problem(r, GRADE_OK, "task", muuid_str(&t->uuid).s, todo, "task %.8s, %s, waits: %s",
 				muuid_str(&t->uuid).s, t->verb, t->error);
 	}
 }

@@ -56,6 +56,8 @@ void control_turn(struct control *c);
 
 /* api.c: NULL: this daemon knows no such verb. */
 api_step *api_find(const char *verb);
+/* The n-th verb of this daemon; NULL: there are fewer. */
+const char *api_verb(unsigned int n);
 /**
  * api_may() - true if a verb may begin now
  *

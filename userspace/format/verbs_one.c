@@ -159,7 +159,7 @@ const struct verb verbs[] = {
 	  "meshctl cluster token --role client --expires 1h", RESULT_TOKEN },
 	{ "cluster join", { { "[TOKEN]", ARG_TEXT, "token", NULL } }, join_opts,
 	  "make this machine a host of the cluster that the token is of",
-	  "meshctl cluster join --token-file token", RESULT_CLUSTER },
+	  "meshctl cluster join TOKEN", RESULT_CLUSTER },
 	{ "cluster leave", { }, none,
 	  "make this machine a cluster of its own again",
 	  "meshctl cluster leave", RESULT_CLUSTER },

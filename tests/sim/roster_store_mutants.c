@@ -61,6 +61,7 @@ static const struct mutant {
 	{ PLAN(FORGET_HELD) = "[8b] forgotten while it is attached", "2 a2 w1 f1 e1" },
 	{ PLAN(FORGET_RECORD) = "[8c] records keep what is forgotten", "2 a2 w1 f1 e1 c1 g1" },
 	{ PLAN(NOTE_ANY) = "a host notes that is not the holder", "2 a2 w1 e1" },
+	{ PLAN(NOTE_LOWER) = "a report takes a later note away", "2 a2 w1 e1" },
 	{ PROT(R_ALONE) = "removes alone with a witness", "2 a2 w1 e1" },
 	{ PROT(R_COMMIT) = "committed before durable on all", "2 a2 w1 e1" },
 	{ PROT(R_KEEP) = "an uncommitted add kept by the removal after it", "2 a2 w1 e3" },

@@ -303,21 +303,24 @@ bool rs_may_note(const struct rs_state *s, int h)
 
 /*
  * roster/V becomes what the kernel says now: the roster to be noted first, else the committed one,
- * unless a later one is noted. Return: true if it did.
+ * unless a later one is noted. What is noted first is always later. Return: true if it did.
  */
 bool rs_note(struct rs_state *s, int h)
 {
 	struct rs_host *x = &s->h[h];
 	bool first = x->pending && x->unnoted;
-	struct prot_roster cur, noted;
+	struct plan_roster next, noted;
 	struct prot_membership m;
 
 	if (!first && !x->serving)
 		return false;
-	rs_unpack(&cur, &x->cur);
-	rs_unpack(&noted, &s->s.roster);
-	if (!first && s->s.roster.attach && prot_roster_cmp(&noted, &cur) > 0)
+	plan_roster(&next, first ? &x->pend : &x->cur);
+	plan_roster(&noted, &s->s.roster);
+	if (!plan_note_raises(&noted, &next)) {
+		if (first)
+			rs_bad = "a roster that is to be noted first is older than the one noted";
 		return false;
+	}
 	rs_load(&m, x);
 	s->s.roster = first ? x->pend : x->cur;
 	s->s.committed = !first;

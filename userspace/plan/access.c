@@ -188,3 +188,17 @@ enum plan_verdict plan_note(const struct plan_volume *volume, const struct plan_
 		t->compare |= PLAN_OBJ_ACCESS;
 	return PLAN_GO;
 }
+
+int plan_roster_cmp(const struct plan_roster *a, const struct plan_roster *b)
+{
+	if (a->attach != b->attach)
+		return a->attach > b->attach ? 1 : -1;
+	if (a->epoch != b->epoch)
+		return a->epoch > b->epoch ? 1 : -1;
+	return 0;
+}
+
+bool plan_note_raises(const struct plan_roster *noted, const struct plan_roster *next)
+{
+	return plan_roster_cmp(next, noted) >= 0 || plan_mutant(PLAN_MUT_NOTE_LOWER);
+}

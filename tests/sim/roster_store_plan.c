@@ -10,6 +10,7 @@
 #include "userspace/plan/again.h"
 #include "userspace/plan/change.h"
 #include "userspace/plan/forget.h"
+#include "userspace/plan/members.h"
 #include "userspace/plan/recover.h"
 
 u64 rs_number(u8 number)
@@ -103,21 +104,43 @@ void rs_facts(const struct rs_state *s, struct rs_facts *f)
 	f->rosters.barred = plan_places(f->confirmed, s->s.confirmed);
 }
 
-/* Drives that an attach opens: of the layout, and in sync by the store's roster. */
+/* Extents of drive/D that an attach opens, too: drive d has that of UUID d + 1. */
+static u8 plan_beside(const struct rs_state *s)
+{
+	struct plan_extent extent[RS_DRIVES];
+	struct plan_drive drive[RS_DRIVES];
+	struct plan_member m[RS_DRIVES];
+	struct rs_facts f;
+	u8 all = 0;
+	u32 n;
+
+	rs_facts(s, &f);
+	for (int d = 0; d < RS_DRIVES; d++) {
+		extent[d] = (struct plan_extent) {
+			.uuid = rs_extent_uuid(d), .volume = f.volume.uuid, .place = d,
+			.state = s->d[d].freed ? PLAN_FREEING : PLAN_READY, .version = s->d[d].record,
+		};
+		drive[d] = (struct plan_drive) {
+			.uuid = plan_drive_of(d), .extents = 1, .extent = &extent[d],
+			.wanted = s->forgot >> d & 1 ? PLAN_FORGOTTEN : PLAN_IN,
+		};
+	}
+	n = plan_attach_members(&f.volume, drive, RS_DRIVES, m, RS_DRIVES);
+	for (u32 i = 0; i < n; i++)
+		all |= 1 << (m[i].extent->uuid.b[0] - 1);
+	return all;
+}
+
+/*
+ * Drives that an attach opens: of the layout, and those that the store has beside it, where it is
+ * @store. What its rosters name in sync is among these, as it is not freed.
+ */
 u8 rs_wanted(const struct rs_state *s, u8 version, u8 forgot, bool store)
 {
-	struct prot_roster r;
-	u8 all = 0;
+	u8 all = store ? plan_beside(s) : 0;
 
 	for (u32 i = 0; i < rs_width; i++)
 		all |= 1 << rs_layout(s, version, i);
-	rs_unpack(&r, &s->s.roster);
-	for (int d = 0; d < RS_DRIVES && store && s->s.roster.attach; d++) {
-		u8 uuid[PROT_UUID_LEN] = { 1 + d };
-
-		if (prot_roster_opens(&r, uuid))
-			all |= 1 << d;
-	}
 	for (int d = 0; d < RS_DRIVES; d++)
 		if (s->d[d].freed)
 			all &= ~(1 << d);

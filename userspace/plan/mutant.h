@@ -27,6 +27,8 @@ enum plan_mutant {
 	PLAN_MUT_RETAKE_FREE,		/* ... and only where access names no holder */
 	PLAN_MUT_NOTE_ANY,		/* a roster of a host that is not the holder is noted */
 	PLAN_MUT_NOTE_LOWER,		/* ... or one that is older than the roster noted */
+	/* members.c */
+	PLAN_MUT_MEMBERS_LAYOUT,	/* an attach opens what the layout names, and nothing else */
 	/* again.c */
 	PLAN_MUT_AGAIN_FOREIGN,		/* a host attaches by its record over another attacher */
 	PLAN_MUT_AGAIN_OLDER,		/* ... by labels of another number of its own */

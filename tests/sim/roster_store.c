@@ -146,6 +146,7 @@ static void first_state(void)
 	};
 
 	s.s.counter = 1;
+	s.s.clean = 1;
 	s.s.version = s.s.reported = 1;
 	s.s.reporter = 1 << 3;
 	s.s.committed = 1;

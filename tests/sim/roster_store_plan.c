@@ -91,8 +91,7 @@ void rs_facts(const struct rs_state *s, struct rs_facts *f)
 	plan_layout(s, s->s.version, s->forgot, f->place, &f->group, &f->volume.layout);
 	f->access.mode = s->s.mode;
 	f->access.number = rs_number(s->s.counter << 3);
-	/* The rule of readers and a clean release is not counted on: rosters guard readers here. */
-	f->access.clean = true;
+	f->access.clean = s->s.clean;
 	if (s->s.mode == PLAN_RW)
 		f->access.holder = rs_host_uuid(s->s.holder);
 	plan_roster(&f->roster, &s->s.roster);
@@ -147,6 +146,17 @@ u8 rs_wanted(const struct rs_state *s, u8 version, u8 forgot, bool store)
 	return all & ~forgot;
 }
 
+/* The record of a member of the host's layout is not older than that. */
+bool rs_recorded(const struct rs_state *s, int h, int d)
+{
+	const struct plan_layout l = { .version = s->h[h].version, .commit = 1 };
+
+	for (u32 i = 0; i < rs_width; i++)
+		if (rs_layout(s, s->h[h].version, i) == d)
+			return plan_change_opens(&l, s->d[d].record, 1);
+	return true;
+}
+
 bool rs_txn_attach(struct rs_state *s, int h)
 {
 	struct rs_host *x = &s->h[h];
@@ -160,6 +170,7 @@ bool rs_txn_attach(struct rs_state *s, int h)
 	if (plan_attach_rw(&a, &next, &txn) != PLAN_GO)
 		return false;
 	s->s.mode = next.mode;
+	s->s.clean = next.clean;
 	s->s.holder = h;
 	s->s.counter = mesh_number_counter(next.number);
 	s->s.readers = 0;
@@ -181,6 +192,8 @@ bool rs_txn_read(struct rs_state *s, int h)
 	u64 number;
 
 	rs_facts(s, &f);
+	/* The rule of readers and a clean release is not counted on: rosters guard readers here. */
+	f.access.clean = true;
 	if (plan_attach_ro(&a, &number, &txn) != PLAN_GO)
 		return false;
 	s->s.readers |= 1 << h;
@@ -286,8 +299,10 @@ void rs_txn_held(struct rs_state *s, int h)
 	s->s.readers &= ~(1 << h);
 	rs_facts(s, &f);
 	if (!s->h[h].ro && !s->h[h].again &&
-	    plan_held(&f.access, &host, rs_number(s->h[h].number), &next, &txn) == PLAN_GO)
+	    plan_held(&f.access, &host, rs_number(s->h[h].number), &next, &txn) == PLAN_GO) {
 		s->s.mode = next.mode;
+		s->s.clean = next.clean;
+	}
 }
 
 void rs_txn_release(struct rs_state *s, int h)
@@ -302,6 +317,7 @@ void rs_txn_release(struct rs_state *s, int h)
 	rs_facts(s, &f);
 	if (plan_release(&f.access, &host, rs_number(x->ends), &next, &txn) == PLAN_GO) {
 		s->s.mode = next.mode;
+		s->s.clean = next.clean;
 		if (txn.put & PLAN_OBJ_ROSTER) {
 			s->s.roster = x->last;
 			s->s.reporter = RS_ACCESS(x->ends);
@@ -431,6 +447,7 @@ bool rs_recover(struct rs_state *s, u8 drives)
 	if (plan_recover(&r, &out) != PLAN_GO)
 		return false;
 	s->s.mode = out.access.mode;
+	s->s.clean = out.access.clean;
 	for (int h = 0; h < 2 && out.access.mode == PLAN_RW; h++) {
 		struct muuid host = rs_host_uuid(h);
 

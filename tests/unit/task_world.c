@@ -570,9 +570,30 @@ static void settle(struct tworld *w)
 	}
 }
 
+/* With all tasks ended: a former member that is still there. */
+static bool left_over(const struct tworld *w)
+{
+	for (u32 t = 0; t < w->s.tasks; t++) {
+		if (w->s.task[t].state != PLAN_TASK_ENDED)
+			return false;
+	}
+	for (u32 d = 0; d < DRIVES; d++) {
+		for (u32 i = 0; i < w->s.drive[d].extents; i++) {
+			const struct plan_extent *e = &w->s.extent[d][i];
+
+			if (e->version && !plan_layout_names(&w->s.volume.layout, &e->uuid))
+				return true;
+		}
+	}
+	return false;
+}
+
 static const char *wrong(struct tworld *w)
 {
 	bool gone = !w->s.exists;
+
+	if (!gone && left_over(w))
+		return "a member that was replaced is never freed";
 
 	for (u32 t = 0; t < w->s.tasks; t++) {
 		bool waits = w->s.task[t].kind == PLAN_TASK_REPLACE || w->s.task[t].kind == PLAN_TASK_DELETE;

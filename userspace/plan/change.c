@@ -28,10 +28,11 @@ bool plan_place_in(const u16 *bar, u32 barred, u32 place)
 	return false;
 }
 
-static bool roster_names(const struct plan_roster *r, const struct muuid *extent)
+/* @mask: members that count. */
+static bool roster_names(const struct plan_roster *r, u64 mask, const struct muuid *extent)
 {
 	for (u32 i = 0; i < r->members; i++) {
-		if ((r->in_sync >> i & 1) && muuid_equal(&r->extent[i], extent))
+		if ((mask >> i & 1) && muuid_equal(&r->extent[i], extent))
 			return true;
 	}
 	return false;
@@ -40,10 +41,34 @@ static bool roster_names(const struct plan_roster *r, const struct muuid *extent
 static bool in_sync(const struct plan_rosters *r, const struct muuid *extent)
 {
 	for (u32 i = 0; r && i < r->groups; i++) {
-		if (roster_names(&r->roster[i], extent))
+		if (roster_names(&r->roster[i], r->roster[i].in_sync, extent))
 			return true;
 	}
 	return false;
+}
+
+/* At any place, also one that is out: the next roster may add it. */
+static bool rosters_name(const struct plan_rosters *r, const struct muuid *extent)
+{
+	if (plan_mutant(PLAN_MUT_FREE_ROSTER))
+		return false;
+	for (u32 i = 0; r && i < r->groups; i++) {
+		if (roster_names(&r->roster[i], ~0ULL, extent))
+			return !plan_mutant(PLAN_MUT_FREE_OUT) || in_sync(r, extent);
+	}
+	return false;
+}
+
+/*
+ * The host that may use the extent has reported that it has the layout without it; or none uses it: the
+ * last one ended cleanly, or the extent has no record, without which no kernel opens it.
+ */
+static bool reported(const struct plan_extent *x, const struct plan_layout *l, const struct plan_access *a,
+		     const struct plan_rosters *r)
+{
+	if (a->mode == PLAN_RW)
+		return (current(r, a) && r->version == l->version) || plan_mutant(PLAN_MUT_FREE_EARLY);
+	return a->clean || !x->version || plan_mutant(PLAN_MUT_FREE_UNCLEAN);
 }
 
 static enum plan_verdict may_put(const struct plan_change *c, const struct plan_put *p)
@@ -145,13 +170,12 @@ enum plan_verdict plan_freeable(const struct plan_extent *x, const struct plan_v
 		return PLAN_NOT_READY;
 	if (plan_layout_names(&volume->layout, &x->uuid))
 		return PLAN_READ;
-	if (in_sync(rosters, &x->uuid) && !plan_mutant(PLAN_MUT_FREE_ROSTER))
+	if (rosters_name(rosters, &x->uuid))
 		return PLAN_WAIT;
 	/* The committed roster may name more than one that was begun after it. */
 	if (rosters && rosters->groups && !rosters->committed && !plan_mutant(PLAN_MUT_FREE_BEGUN))
 		return PLAN_WAIT;
-	if (access->mode == PLAN_RW && !plan_mutant(PLAN_MUT_FREE_EARLY) &&
-	    (!current(rosters, access) || rosters->version != volume->layout.version))
+	if (!reported(x, &volume->layout, access, rosters))
 		return PLAN_WAIT;
 	*t = (struct plan_txn) { .compare = PLAN_OBJ_LEADER | PLAN_OBJ_VOLUME | PLAN_OBJ_ACCESS |
 				 PLAN_OBJ_ROSTER | PLAN_OBJ_DRIVES, .put = PLAN_OBJ_DRIVES };

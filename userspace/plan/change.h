@@ -80,9 +80,10 @@ bool plan_change_set(const struct plan_layout *l, const struct plan_layout *has,
  * plan_freeable() - whether an extent that is not freeing yet may be
  * @rosters: NULL: there are none
  *
- * Begun rosters wait: the committed ones before them may name the extent.
- * No layout and no noted roster names it, and the holder's kernel has reported, under its number,
- * that it has the layout without it.
+ * No layout and no noted roster names it, in sync or not: a member that is out may be added by the
+ * next roster. Begun rosters wait, as the committed ones before them may name the extent. The holder's
+ * kernel has reported, under its number, that it has the layout without it. Without a holder the last
+ * one has ended cleanly: after recover a kernel may serve that access does not name.
  */
 enum plan_verdict plan_freeable(const struct plan_extent *x, const struct plan_volume *volume,
 				const struct plan_access *access, const struct plan_rosters *rosters,

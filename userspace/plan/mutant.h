@@ -60,6 +60,8 @@ enum plan_mutant {
 	PLAN_MUT_SET_EARLY,		/* the kernel gets a version that is on too few members */
 	PLAN_MUT_FREE_EARLY,		/* freed before the holder's kernel has the version */
 	PLAN_MUT_FREE_ROSTER,		/* ... while a roster names it */
+	PLAN_MUT_FREE_OUT,		/* ... as a member that is out */
+	PLAN_MUT_FREE_UNCLEAN,		/* ... while a kernel may serve that access does not name */
 	PLAN_MUT_FREE_BEGUN,		/* ... or by a roster that was begun, not committed */
 	PLAN_MUT_FREE_TXN,		/* ... and the txn compares nothing */
 	PLAN_MUT_DELETE_HELD,		/* deleted while it is attached */
@@ -81,8 +83,9 @@ enum plan_mutant {
 };
 
 #ifdef PLAN_MUTANTS
-extern enum plan_mutant plan_mutation;
-#define plan_mutant(m) (plan_mutation == (m))
+/* The second one: a rule that makes up for the first, and is taken out as well. */
+extern enum plan_mutant plan_mutation, plan_mutation_too;
+#define plan_mutant(m) (plan_mutation == (m) || plan_mutation_too == (m))
 #else
 #define plan_mutant(m) 0
 #endif

@@ -213,6 +213,21 @@ static bool recorded(const struct plan_task_facts *f, struct plan_task_step *s)
 	return true;
 }
 
+/* A former member that is not freed yet, as a roster names it or a kernel may use it; NULL: none. */
+static const struct plan_drive *former(const struct plan_task_facts *f)
+{
+	for (u32 d = 0; d < f->drives; d++) {
+		for (u32 i = 0; i < f->drive[d].extents; i++) {
+			const struct plan_extent *x = &f->drive[d].extent[i];
+
+			if (muuid_equal(&x->volume, &f->volume->uuid) && x->state == PLAN_READY && x->version &&
+			    !plan_layout_names(&f->volume->layout, &x->uuid))
+				return &f->drive[d];
+		}
+	}
+	return NULL;
+}
+
 static void roll_out(const struct plan_task_facts *f, struct plan_task_step *s)
 {
 	if (f->volume->layout.version < f->task->version) {
@@ -227,7 +242,11 @@ static void roll_out(const struct plan_task_facts *f, struct plan_task_step *s)
 		wait_for(s, PLAN_WHY_KERNEL, NULL);
 		return;
 	}
-	if (!free_step(f, s, false))
+	if (free_step(f, s, false))
+		return;
+	if (f->task->kind == PLAN_TASK_REPLACE && former(f))
+		wait_for(s, PLAN_WHY_FREED, &former(f)->uuid);
+	else
 		step(s, PLAN_T_END, 0, 0);
 }
 

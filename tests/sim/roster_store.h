@@ -78,6 +78,7 @@ struct rs_store {
 	u8	clean;		/* of access/V */
 	u8	version, place;	/* of the layout; place of the spare in version 2 */
 	u8	bar;		/* places to be barred */
+	u8	leaving;	/* the layout names the extent that leaves @place, too */
 };
 
 struct rs_state {

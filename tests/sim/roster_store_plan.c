@@ -89,6 +89,8 @@ void rs_facts(const struct rs_state *s, struct rs_facts *f)
 	f->volume.bar = f->bar;
 	f->volume.barred = plan_places(f->bar, s->s.bar);
 	plan_layout(s, s->s.version, s->forgot, f->place, &f->group, &f->volume.layout);
+	if (s->s.leaving)
+		f->place[s->s.place].leaving = rs_extent_uuid(s->s.place);
 	f->access.mode = s->s.mode;
 	f->access.number = rs_number(s->s.counter << 3);
 	f->access.clean = s->s.clean;
@@ -131,13 +133,15 @@ static u8 plan_beside(const struct rs_state *s)
 }
 
 /*
- * Drives that an attach opens: of the layout, and those that the store has beside it, where it is
- * @store. What its rosters name in sync is among these, as it is not freed.
+ * Drives that an attach opens: of the layout, also the one that leaves, and those that the store has
+ * beside it, where it is @store. What its rosters name in sync is among these, as it is not freed.
  */
 u8 rs_wanted(const struct rs_state *s, u8 version, u8 forgot, bool store)
 {
 	u8 all = store ? plan_beside(s) : 0;
 
+	if (store && s->s.leaving)
+		all |= 1 << s->s.place;
 	for (u32 i = 0; i < rs_width; i++)
 		all |= 1 << rs_layout(s, version, i);
 	for (int d = 0; d < RS_DRIVES; d++)
@@ -456,7 +460,7 @@ bool rs_recover(struct rs_state *s, u8 drives)
 	}
 	s->s.counter = mesh_number_counter(out.access.number);
 	s->s.version = out.layout->version;
-	s->s.bar = s->s.confirmed = 0;
+	s->s.bar = s->s.confirmed = s->s.leaving = 0;
 	s->s.readers = 0;
 	if (!out.rosters)
 		s->s.roster = none;

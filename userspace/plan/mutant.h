@@ -55,6 +55,8 @@ enum plan_mutant {
 	PLAN_MUT_CHANGE_UNREADY,	/* ... and names extents that are not ready */
 	PLAN_MUT_CHANGE_UNBARRED,	/* ... and the place is not barred first */
 	PLAN_MUT_CHANGE_REPORT,		/* ... or was, for a kernel with another version */
+	PLAN_MUT_EVICT_TWO,		/* two members of a group leave at once */
+	PLAN_MUT_LEFT_EARLY,		/* a member is leaving no more before its place is swapped */
 	PLAN_MUT_RECORD_VERSION,	/* a record of that version is the layout's, whatever its commit */
 	PLAN_MUT_OPEN_BEHIND,		/* a member is opened whose record is older than the layout */
 	PLAN_MUT_SET_EARLY,		/* the kernel gets a version that is on too few members */

@@ -234,6 +234,7 @@ enum plan_verdict {
 	PLAN_CHANGED,		/* the layout is another version by now */
 	PLAN_MISSING,		/* too little was found to decide */
 	PLAN_EXHAUSTED,		/* the number has no next one */
+	PLAN_ALONE,		/* the member has no redundancy */
 	PLAN_VERDICTS,
 };
 

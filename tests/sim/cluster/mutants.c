@@ -194,6 +194,8 @@ const struct elsewhere elsewhere[] = {
 	{ PLAN_MUT_FREE_ROSTER, "rosters" },
 	{ PLAN_MUT_FREE_OUT, "rosters" },
 	{ PLAN_MUT_FREE_UNCLEAN, "a layout without redundancy drops no member here" },
+	{ PLAN_MUT_EVICT_TWO, "rosters; test_plan_rules" },
+	{ PLAN_MUT_LEFT_EARLY, "rosters; test_plan_rules" },
 	{ PLAN_MUT_NOTE_LOWER, "rosters" },
 	{ PLAN_MUT_MEMBERS_LAYOUT, "a layout without redundancy drops no member here" },
 	{ PLAN_MUT_FREE_BEGUN, "rosters; test_plan_task" },

@@ -159,6 +159,7 @@ enum plan_task_kind {
 	PLAN_TASK_REPLACE,
 	PLAN_TASK_SET,		/* name, spares, allow */
 	PLAN_TASK_DELETE,
+	PLAN_TASK_EVICT,	/* as replace, of a member that is in sync: copied before it leaves */
 };
 
 enum plan_task_state {

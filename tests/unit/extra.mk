@@ -90,13 +90,15 @@ PLAN_SRC := $(wildcard userspace/plan/*.c) tests/unit/task_world.c
 PLAN_OBJ := $(PLAN_SRC:%.c=$(BUILD)/unit/plan/%.o)
 UNIT_EXTRA_plan_task  := $(PLAN_OBJ)
 UNIT_CFLAGS_plan_task := -DPLAN_MUTANTS
+UNIT_EXTRA_plan_rules  := $(PLAN_OBJ)
+UNIT_CFLAGS_plan_rules := -DPLAN_MUTANTS
 
 $(BUILD)/unit/plan/%.o: %.c $(PURE_HDR) $(wildcard userspace/plan/*.h tests/unit/task_world.h)
 	@mkdir -p $(@D)
 	$(CC) $(UNIT_CFLAGS) $(SANITIZE) -DPLAN_MUTANTS -c -o $@ $<
 
-$(BUILD)/unit/test_plan_task: $(PLAN_OBJ)
-$(BUILD)/unit/test_plan_task.o: tests/unit/task_world.h $(wildcard userspace/plan/*.h)
+$(BUILD)/unit/test_plan_task $(BUILD)/unit/test_plan_rules: $(PLAN_OBJ)
+$(BUILD)/unit/test_plan_task.o $(BUILD)/unit/test_plan_rules.o: tests/unit/task_world.h $(wildcard userspace/plan/*.h)
 
 # The cluster store: its SQLite engine, with faults of the disk.
 CLUSTER_OBJ  := $(addprefix $(BUILD)/unit/obj/userspace/store/,$(notdir $(patsubst %.c,%.o,\

@@ -5,6 +5,7 @@
  *   volume create    name layout bytes|all [strip] [domain] [spares] [allow] [drives] [io]
  *   volume extend    [layout] bytes|all [strip] [drives]
  *   volume replace   place [drives: one]
+ *   volume evict     as replace
  *   volume set       [name] [spares|no_spares] [allow]
  *   volume delete    [preempt]
  *   drive export     [host] path [force] [erase_label] [local] [name]

@@ -17,7 +17,7 @@ $(BUILD)/fuzz/obj/%.o: %.c $(PURE_HDR)
 $(BUILD)/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(call pure_objs,fuzz/obj) $(PURE_HDR)
 	@mkdir -p $(@D)
 	$(FUZZ_CC) $(FUZZ_CFLAGS_$*) -fsanitize=fuzzer,address,undefined -o $@ $(filter %.c %.o,$^) \
-		-lxxhash -ljansson
+		-lxxhash -ljansson -lgnutls
 
 # No formats: they are linked for their fuzzers alone.
 $(BUILD)/fuzz/fuzz_store_wire: $(BUILD)/fuzz/obj/userspace/store/link_wire.o

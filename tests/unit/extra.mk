@@ -34,6 +34,14 @@ $(LINK_OBJ): $(wildcard userspace/meshd/*.h)
 $(LINK_TEST:%=$(BUILD)/unit/test_%): $(LINK_OBJ)
 $(LINK_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/link_rig.h
 
+# Volumes of a daemon, over a kernel that is made up.
+VOLUMES_OBJ  = $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(wildcard userspace/daemon/volumes*.c)) \
+	$(addprefix $(BUILD)/unit/obj/userspace/,daemon/job.o daemon/file.o libmesh/grow.o agent/copy.o agent/deal.o)
+VOLUMES_TEST := daemon_volumes daemon_volumes_end
+
+$(foreach t,$(VOLUMES_TEST),$(eval UNIT_EXTRA_$(t) = $$(sort $$(VOLUMES_OBJ) $$(CLUSTER_OBJ))) \
+	$(eval UNIT_LIBS_$(t) := -lsqlite3 -lpthread) $(eval UNIT_CFLAGS_$(t) := -D_GNU_SOURCE))
+
 # Files of meshd, which include it.
 $(BUILD)/unit/test_detach.o: userspace/meshd/attach.c $(wildcard userspace/meshd/*.h)
 
@@ -52,7 +60,7 @@ UNIT_CFLAGS_qp := -Itests/unit/verbs -Wno-unused-parameter
 $(BUILD)/unit/test_qp.o: rdda/common/qp.c $(wildcard rdda/common/*.h tests/unit/verbs/rdma/*.h)
 
 # libmesh, over the kernel's generic netlink.
-GENL_OBJ := $(addprefix $(BUILD)/unit/obj/userspace/libmesh/,genl.o client.o target.o secret.o grow.o)
+GENL_OBJ := $(addprefix $(BUILD)/unit/obj/userspace/libmesh/,genl.o client.o access.o target.o secret.o grow.o)
 UNIT_EXTRA_genl := $(GENL_OBJ)
 UNIT_LIBS_genl  := -lnl-genl-3 -lnl-3 -lkeyutils -lpthread
 UNIT_CFLAGS_genl := -I/usr/include/libnl3 -D_GNU_SOURCE
@@ -60,7 +68,9 @@ UNIT_CFLAGS_genl := -I/usr/include/libnl3 -D_GNU_SOURCE
 # The same without a kernel.
 UNIT_LIBS_again  := -lnl-genl-3 -lnl-3
 UNIT_CFLAGS_again := -I/usr/include/libnl3
-$(BUILD)/unit/test_again.o: $(wildcard userspace/libmesh/*.[ch])
+UNIT_LIBS_numbered := -lnl-genl-3 -lnl-3 -lpthread
+UNIT_CFLAGS_numbered := -I/usr/include/libnl3 -D_GNU_SOURCE
+$(BUILD)/unit/test_again.o $(BUILD)/unit/test_numbered.o: $(wildcard userspace/libmesh/*.[ch])
 
 $(GENL_OBJ): UNIT_CFLAGS += -I/usr/include/libnl3 -D_GNU_SOURCE
 $(GENL_OBJ): $(wildcard userspace/libmesh/*.h)
@@ -80,13 +90,15 @@ PLAN_SRC := $(wildcard userspace/plan/*.c) tests/unit/task_world.c
 PLAN_OBJ := $(PLAN_SRC:%.c=$(BUILD)/unit/plan/%.o)
 UNIT_EXTRA_plan_task  := $(PLAN_OBJ)
 UNIT_CFLAGS_plan_task := -DPLAN_MUTANTS
+UNIT_EXTRA_plan_rules  := $(PLAN_OBJ)
+UNIT_CFLAGS_plan_rules := -DPLAN_MUTANTS
 
 $(BUILD)/unit/plan/%.o: %.c $(PURE_HDR) $(wildcard userspace/plan/*.h tests/unit/task_world.h)
 	@mkdir -p $(@D)
 	$(CC) $(UNIT_CFLAGS) $(SANITIZE) -DPLAN_MUTANTS -c -o $@ $<
 
-$(BUILD)/unit/test_plan_task: $(PLAN_OBJ)
-$(BUILD)/unit/test_plan_task.o: tests/unit/task_world.h $(wildcard userspace/plan/*.h)
+$(BUILD)/unit/test_plan_task $(BUILD)/unit/test_plan_rules: $(PLAN_OBJ)
+$(BUILD)/unit/test_plan_task.o $(BUILD)/unit/test_plan_rules.o: tests/unit/task_world.h $(wildcard userspace/plan/*.h)
 
 # The cluster store: its SQLite engine, with faults of the disk.
 CLUSTER_OBJ  := $(addprefix $(BUILD)/unit/obj/userspace/store/,$(notdir $(patsubst %.c,%.o,\
@@ -106,7 +118,7 @@ $(CLUSTER_TEST:%=$(BUILD)/unit/test_%.o): $(wildcard userspace/store/*.h tests/u
 
 # Keys, tokens and rights of the cluster store: pure files and the TLS library.
 RIGHTS_OBJ  := $(addprefix $(BUILD)/unit/obj/userspace/store/,address.o rights.o rights_rules.o secret.o token.o)
-RIGHTS_TEST := store_rights store_rights_values store_secret
+RIGHTS_TEST := store_rights store_rights_drives store_rights_values store_secret
 
 $(foreach t,$(RIGHTS_TEST),$(eval UNIT_EXTRA_$(t) := $(RIGHTS_OBJ)) \
 	$(eval UNIT_LIBS_$(t) := -lgnutls) $(eval UNIT_CFLAGS_$(t) := -D_GNU_SOURCE))
@@ -155,18 +167,42 @@ $(LINKED_TEST:%=$(BUILD)/unit/test_%): $(LINKED_OBJ)
 $(LINKED_TEST:%=$(BUILD)/unit/test_%.o): $(wildcard userspace/store/*.h tests/unit/store_suite*.h) \
 	tests/unit/store_link_rig.h
 
+$(VOLUMES_OBJ): UNIT_CFLAGS += -D_GNU_SOURCE
+$(VOLUMES_OBJ): $(wildcard userspace/daemon/*.h userspace/agent/*.h userspace/libmesh/*.h userspace/store/*.h)
+$(VOLUMES_TEST:%=$(BUILD)/unit/test_%): $(VOLUMES_OBJ) $(CLUSTER_OBJ)
+$(VOLUMES_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/kernel_rig.h tests/unit/agent_rig.h \
+	$(wildcard userspace/daemon/*.h userspace/agent/*.h)
+
 # What a daemon does with the store's objects, over a store in a file.
 AGENT_OBJ  := $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(wildcard userspace/agent/*.c))
 AGENT_PLAN := $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(wildcard userspace/plan/*.c))
-AGENT_TEST := agent_copy agent_drive agent_tasks
+AGENT_TEST := agent_attach agent_attach_crash agent_attach_keep agent_copy agent_drive agent_export agent_host \
+	agent_tasks export_judge
 
 $(foreach t,$(AGENT_TEST),$(eval UNIT_EXTRA_$(t) := $(AGENT_OBJ) $(CLUSTER_OBJ) $(AGENT_PLAN)) \
 	$(eval UNIT_LIBS_$(t) := -lsqlite3 -lpthread) $(eval UNIT_CFLAGS_$(t) := -D_GNU_SOURCE))
 
+# A store that does not answer; hosts that die.
+UNIT_LDFLAGS_agent_host := -Wl,--wrap=store_identity,--wrap=store_txn_settle
+UNIT_LDFLAGS_agent_export := -Wl,--wrap=store_txn_settle
+# Agents die in any transaction; a list of objects is not read.
+ATTACH_TEST := $(filter agent_attach%,$(AGENT_TEST))
+ATTACH_OBJ  := $(addprefix $(BUILD)/unit/obj/userspace/store/,rights.o rights_rules.o)
+$(foreach t,$(ATTACH_TEST),$(eval UNIT_LDFLAGS_$(t) := -Wl,--wrap=store_txn_settle,--wrap=store_watch) \
+	$(eval UNIT_EXTRA_$(t) += $(ATTACH_OBJ)))
+$(ATTACH_TEST:%=$(BUILD)/unit/test_%): $(ATTACH_OBJ)
+$(ATTACH_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/attach_rig.h tests/unit/attach_kernel.h
+
+# Their transactions are judged as by a store host.
+JUDGED_TEST := agent_export agent_host
+$(foreach t,$(JUDGED_TEST),$(eval UNIT_EXTRA_$(t) += $(RIGHTS_OBJ)) $(eval UNIT_LIBS_$(t) += -lgnutls))
+$(JUDGED_TEST:%=$(BUILD)/unit/test_%): $(RIGHTS_OBJ)
+$(JUDGED_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/agent_rights.h
+
 $(AGENT_OBJ): UNIT_CFLAGS += -D_GNU_SOURCE
 $(AGENT_OBJ): $(wildcard userspace/agent/*.h userspace/plan/*.h userspace/store/*.h)
 $(AGENT_TEST:%=$(BUILD)/unit/test_%): $(AGENT_OBJ) $(CLUSTER_OBJ) $(AGENT_PLAN)
-$(AGENT_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/agent_rig.h $(wildcard userspace/agent/*.h userspace/plan/*.h userspace/store/*.h)
+$(AGENT_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/agent_rig.h tests/unit/export_rig.h $(wildcard userspace/agent/*.h userspace/plan/*.h userspace/store/*.h)
 
 UNIT_EXTRA_etcd_link  := $(sort $(LINKED_OBJ) $(ETCD_OBJ))
 UNIT_LIBS_etcd_link   := -lgnutls -lsqlite3 -lcurl -lprotobuf-c -lpthread
@@ -174,3 +210,79 @@ UNIT_CFLAGS_etcd_link := -D_GNU_SOURCE -I$(GEN)
 $(BUILD)/unit/test_etcd_link: $(LINKED_OBJ) $(ETCD_OBJ)
 $(BUILD)/unit/test_etcd_link.o: $(wildcard userspace/store/*.h userspace/plan/*.h tests/unit/store_suite*.h) \
 	tests/unit/store_link_rig.h tests/unit/etcd_rig.h $(ETCD_GEN)
+
+# The daemon of the cluster store: its machine, without a kernel.
+DAEMON_JOB := $(BUILD)/unit/obj/userspace/daemon/job.o
+UNIT_EXTRA_daemon_job  := $(DAEMON_JOB)
+UNIT_LIBS_daemon_job   := -lpthread
+UNIT_CFLAGS_daemon_job := -D_GNU_SOURCE
+
+$(DAEMON_JOB): UNIT_CFLAGS += -D_GNU_SOURCE
+$(DAEMON_JOB): $(wildcard userspace/daemon/*.h)
+$(BUILD)/unit/test_daemon_job: $(DAEMON_JOB)
+$(BUILD)/unit/test_daemon_job.o: userspace/daemon/job.h
+
+GRANT_OBJ := $(BUILD)/unit/obj/userspace/plan/grant.o
+UNIT_EXTRA_plan_grant := $(GRANT_OBJ)
+$(GRANT_OBJ) $(BUILD)/unit/test_plan_grant.o: userspace/plan/grant.h
+$(BUILD)/unit/test_plan_grant: $(GRANT_OBJ)
+
+# The daemon: its configuration and its membership of a cluster, without a kernel.
+DAEMON_OBJ = $(addprefix $(BUILD)/unit/obj/userspace/daemon/,$(1:%=%.o))
+DAEMON_CONF_OBJ    := $(call DAEMON_OBJ,conf file) $(BUILD)/unit/obj/userspace/store/address.o
+DAEMON_CLUSTER_OBJ := $(call DAEMON_OBJ,cluster cluster_admit cluster_file cluster_names file)
+
+UNIT_EXTRA_daemon_conf  := $(DAEMON_CONF_OBJ)
+UNIT_CFLAGS_daemon_conf := -D_GNU_SOURCE
+UNIT_EXTRA_daemon_cluster  := $(sort $(DAEMON_CLUSTER_OBJ) $(LINKED_OBJ) $(ETCD_OBJ) $(addprefix \
+	$(BUILD)/unit/obj/userspace/agent/,copy.o deal.o host.o) $(AGENT_PLAN))
+UNIT_LIBS_daemon_cluster   := -lgnutls -lsqlite3 -lcurl -lprotobuf-c -lpthread
+UNIT_CFLAGS_daemon_cluster := -D_GNU_SOURCE
+
+$(DAEMON_CONF_OBJ) $(DAEMON_CLUSTER_OBJ): UNIT_CFLAGS += -D_GNU_SOURCE
+$(DAEMON_CONF_OBJ) $(DAEMON_CLUSTER_OBJ): $(wildcard userspace/daemon/*.h userspace/store/*.h)
+$(BUILD)/unit/test_daemon_conf: $(DAEMON_CONF_OBJ)
+$(BUILD)/unit/test_daemon_cluster: $(UNIT_EXTRA_daemon_cluster)
+$(BUILD)/unit/test_daemon_cluster.o: tests/unit/daemon_cluster_rig.h $(wildcard userspace/daemon/*.h userspace/store/*.h)
+
+# ... its loop and the kernel's modules, over agents and a kernel of the test
+DAEMON_LOOP_OBJ   := $(call DAEMON_OBJ,loop)
+DAEMON_KERNEL_OBJ := $(call DAEMON_OBJ,kernel)
+UNIT_EXTRA_daemon_loop    := $(DAEMON_LOOP_OBJ)
+UNIT_EXTRA_daemon_kernel  := $(DAEMON_KERNEL_OBJ)
+UNIT_LIBS_daemon_loop     := -lsystemd
+UNIT_CFLAGS_daemon_loop   := -D_GNU_SOURCE
+UNIT_CFLAGS_daemon_kernel := -D_GNU_SOURCE
+
+$(DAEMON_LOOP_OBJ) $(DAEMON_KERNEL_OBJ): UNIT_CFLAGS += -D_GNU_SOURCE
+$(DAEMON_LOOP_OBJ) $(DAEMON_KERNEL_OBJ): $(wildcard userspace/daemon/*.h userspace/agent/*.h)
+$(BUILD)/unit/test_daemon_loop: $(DAEMON_LOOP_OBJ)
+$(BUILD)/unit/test_daemon_kernel: $(DAEMON_KERNEL_OBJ)
+$(BUILD)/unit/test_daemon_loop.o $(BUILD)/unit/test_daemon_kernel.o: $(wildcard userspace/daemon/*.h userspace/agent/*.h)
+
+# This machine for the daemon: IDs, names and interfaces are the test's.
+DAEMON_MACHINE := $(addprefix $(BUILD)/unit/obj/userspace/daemon/,machine.o machine_home.o machine_net.o file.o) $(DAEMON_JOB)
+UNIT_EXTRA_daemon_machine   := $(DAEMON_MACHINE)
+UNIT_LIBS_daemon_machine    := -lpthread
+UNIT_CFLAGS_daemon_machine  := -D_GNU_SOURCE
+UNIT_LDFLAGS_daemon_machine := -Wl,--wrap=sd_id128_get_machine_app_specific,--wrap=getifaddrs,--wrap=freeifaddrs,--wrap=gethostname
+
+$(DAEMON_MACHINE): UNIT_CFLAGS += -D_GNU_SOURCE
+$(DAEMON_MACHINE): $(wildcard userspace/daemon/*.h userspace/agent/*.h)
+$(BUILD)/unit/test_daemon_machine: $(DAEMON_MACHINE)
+$(BUILD)/unit/test_daemon_machine.o: $(wildcard userspace/daemon/*.h userspace/agent/*.h)
+
+# Verbs and the control socket of the daemon, over a store in a file.
+API_OBJ  := $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(wildcard userspace/daemon/api*.c) \
+	$(addprefix userspace/daemon/,control.c job.c) userspace/format/verbs_one.c userspace/store/token.c \
+	userspace/store/address.c userspace/store/secret.c)
+API_TEST := daemon_api daemon_api_lists daemon_control daemon_verbs
+
+$(foreach t,$(API_TEST),$(eval UNIT_EXTRA_$(t) := $(API_OBJ) $(AGENT_OBJ) $(CLUSTER_OBJ) $(AGENT_PLAN)) \
+	$(eval UNIT_LIBS_$(t) := -lsystemd -lsqlite3 -lgnutls -lpthread) $(eval UNIT_CFLAGS_$(t) := -D_GNU_SOURCE))
+
+$(API_OBJ): UNIT_CFLAGS += -D_GNU_SOURCE
+$(API_OBJ): $(wildcard userspace/daemon/*.h userspace/agent/*.h userspace/plan/*.h userspace/store/*.h)
+$(API_TEST:%=$(BUILD)/unit/test_%): $(API_OBJ) $(AGENT_OBJ) $(CLUSTER_OBJ) $(AGENT_PLAN)
+$(API_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/api_rig.h tests/unit/agent_rig.h \
+	$(wildcard userspace/daemon/*.h userspace/agent/*.h userspace/plan/*.h userspace/store/*.h)

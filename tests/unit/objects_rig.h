@@ -294,8 +294,11 @@ static void fill_want(void *x)
 
 	w->host = rnd_uuid();
 	w->volume = rnd_uuid();
-	w->mode = PLAN_RW + rnd_below(2);
+	w->mode = rnd_below(3);
 	w->boot = rnd_below(2);
+	w->preempt = w->mode == PLAN_RW && rnd_below(2);
+	w->force = w->mode == PLAN_NONE && rnd_below(2);
+	w->fenced = rnd_below(2);
 }
 
 static void fill_writer(void *x)
@@ -310,7 +313,7 @@ static void fill_writer(void *x)
 static void rig_kernel_roster_of(const struct layout *l, u32 first, u8 width, u8 k, u64 attach,
 				 u8 out[MESHBLK_ROSTER_BYTES])
 {
-	struct prot_owner o = { .salt = l->salt, .group = first };
+	struct prot_owner o = { .salt = obj_roster_seed(l->salt, &l->volume), .group = first };
 	struct prot_roster r = { .attach = attach, .epoch = rnd63(), .geo = { .width = width, .k = k } };
 	u8 block[PROT_ROSTER_BLOCK];
 
@@ -368,6 +371,7 @@ static void fill_task(void *x)
 	t->host = rnd_uuid();
 	RND_TEXT(t->user, ANY);
 	t->volume = rnd_uuid();
+	t->drive = rnd_uuid();
 	RND_TEXT(t->error, ANY);
 	t->created = rnd63();
 	t->changed = rnd63();

@@ -294,8 +294,17 @@ static inline char *a_task(const char *task, const char *verb, const char *volum
 		x.task.plan = (struct plan_task) { .put = NULL };
 		x.task.segment = NULL;
 		x.task.stage = x.task.segments = 0;
+		memset(&x.task.drive, 0, sizeof(x.task.drive));
 	}
 	return rig_value(KEY_TASK, &x);
+}
+
+/* Of this host, about a local drive unless @args say more. */
+#define LOCAL_ARGS	"{\"path\":\"/dev/x\",\"local\":true}"
+
+static inline const char *drive_task(const char *task, const char *verb, const char *args)
+{
+	return edit(a_task(task, verb, NULL, SELF, OBJ_TASK_WAITING), "args", args);
 }
 
 static inline void rig_put_drives(void)

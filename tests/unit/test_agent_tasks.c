@@ -7,16 +7,20 @@
 
 #include "tests/unit/agent_rig.h"
 #include "userspace/agent/tasks.h"
+#include "protect/roster/roster.h"
 #include "userspace/format/label.h"
 
 #define HOSTS	3
 #define EACH	3			/* drives of a host */
 #define GIB	(1ULL << 30)
+#define NO_PLACE	(~0U)
 
 static struct store *agents;
 static struct copy *A;			/* what agents and the test see */
 static u32 seed, odds;			/* of a crash: one in @odds; 0: none */
 static u32 crashes;
+static u32 out;				/* the place of a member that is lost */
+static u32 copies;			/* reports from before a swap */
 
 /* A controller: a daemon of one host. */
 static struct {
@@ -97,6 +101,7 @@ static void put_hosts(void)
 static void begin(u32 with_seed, u32 with_odds)
 {
 	seed = with_seed;
+	out = NO_PLACE;
 	odds = with_odds;
 	crashes = 0;
 	rig_begin();
@@ -170,6 +175,34 @@ static bool agent_drive(const struct obj_drive *d)
 	return acts;
 }
 
+/* Rosters name what the layout does, all but @out in sync; who leaves has its place until @swap. */
+static void agent_rosters(struct obj_roster *r, const struct obj_volume *v, bool swap)
+{
+	struct prot_owner o = { .salt = v->record->salt };
+
+	memcpy(o.volume, r->volume.b, sizeof(o.volume));
+	for (u32 g = 0; g < r->groups; g++) {
+		struct prot_roster p = { .attach = r->plan.number, .epoch = 2 * v->record->version + swap,
+					 .geo = { .width = v->plan.layout.group[g].members,
+						  .k = v->plan.layout.group[g].data } };
+		u8 block[PROT_ROSTER_BLOCK];
+		u32 n = 0;
+
+		for (u32 i = 0; i < v->plan.layout.places; i++) {
+			const struct plan_place *at = &v->plan.layout.place[i];
+			const struct muuid *x = swap || muuid_null(&at->leaving) ? &at->extent : &at->leaving;
+
+			if (at->group != g)
+				continue;
+			p.in_sync |= (u64)(i != out) << n;
+			memcpy(p.uuid[n++], x->b, PROT_UUID_LEN);
+		}
+		o.group = r->group[g].first;
+		prot_roster_seal(block, &p, &o, 0);
+		OK(obj_roster_note(r, o.group, block, o.salt));
+	}
+}
+
 /* The holder's agent: the kernel takes a new layout, bars places, and reports so. */
 static bool agent_kernel(u8 v)
 {
@@ -179,14 +212,19 @@ static bool agent_kernel(u8 v)
 	const struct obj_roster *old = copy_obj(A, &k);
 	struct obj_roster r = { .volume = rig_id('v', v) };
 	struct deal d;
+	bool copy;
 
 	if (!vol || !access || access->plan.mode != PLAN_RW)
 		return false;
 	if (old && old->plan.version == vol->record->version && old->plan.barred == vol->plan.barred)
 		return false;
+	/* What leaves is copied for a while, and has its place meanwhile. */
+	copy = vol->leavings && draw(3);
+	copies += copy;
 	OK(obj_roster_shape(&r, vol->record));
 	r.plan.number = access->plan.number;
-	r.plan.version = vol->record->version;
+	r.plan.version = vol->record->version - copy;
+	agent_rosters(&r, vol, !copy);
 	r.plan.committed = true;
 	r.plan.barred = vol->plan.barred;
 	r.plan.bar = vol->plan.bar;
@@ -323,6 +361,37 @@ static u32 extents_left(void)
 	return n;
 }
 
+/* The kernel reports that one member is out, or all are in sync. */
+static void lost(u8 v, u32 place)
+{
+	struct key k = { .kind = KEY_ROSTER, .volume = rig_id('v', v) };
+
+	out = place;
+	rig_erase(A, &k);
+	while (agent_kernel(v))
+		;
+}
+
+/* Of a mirror and of ec, one by one; a member of no group, and one of a volume that is not attached. */
+static void evictions(void)
+{
+	struct muuid old = volume(5)->record->member[2].extent, other = volume(3)->record->member[0].extent;
+	u32 before = extents_left();
+
+	request(53, 3, "volume evict", json_pack("{s:i}", "place", 0));
+	request(55, 5, "volume evict", json_pack("{s:i}", "place", 2));
+	request(51, 1, "volume evict", json_pack("{s:i}", "place", 0));
+	settle();
+	CU_ASSERT(done(53, OBJ_TASK_DONE));
+	CU_ASSERT(done(55, OBJ_TASK_DONE));
+	CU_ASSERT(done(51, OBJ_TASK_FAILED));
+	CU_ASSERT_PTR_NOT_NULL(strstr(task(51)->error, "no group"));
+	CU_ASSERT(!muuid_equal(&old, &volume(5)->record->member[2].extent));
+	CU_ASSERT(!muuid_equal(&other, &volume(3)->record->member[0].extent));
+	CU_ASSERT_EQUAL(volume(3)->leavings + volume(5)->leavings, 0);
+	CU_ASSERT_EQUAL(extents_left(), before);
+}
+
 static const char *const layouts[] = { "linear", "stripe:3", "mirror:2", "raid10:2x2", "ec:2+1" };
 
 /* Each layout's whole life, with crashes before any transaction. */
@@ -356,12 +425,15 @@ static void life(u32 with_seed, u32 with_odds)
 		CU_ASSERT(volume(v)->record->size >= 150 << 20);
 	}
 	CU_ASSERT_STRING_EQUAL(volume(1)->record->name, "inear");
+	lost(3, 1);
 	request(33, 3, "volume replace", json_pack("{s:i}", "place", 1));
 	request(31, 1, "volume replace", json_pack("{s:i}", "place", 0));
 	settle();
 	CU_ASSERT(done(31, OBJ_TASK_FAILED));
 	CU_ASSERT(done(33, OBJ_TASK_DONE));
 	CU_ASSERT_EQUAL(volume(3)->plan.barred, 0);
+	lost(3, NO_PLACE);
+	evictions();
 	for (u8 v = 1; v <= 5; v++) {
 		struct obj_access none = { .volume = rig_id('v', v), .plan = { .mode = PLAN_NONE, .clean = true,
 					   .number = mesh_number(1, 7, 0) } };
@@ -390,11 +462,13 @@ static void t_crashes(void)
 {
 	u32 n = 0;
 
+	copies = 0;
 	for (u32 s = 1; s <= 12; s++) {
 		life(s, 2 + s % 4);
 		n += crashes;
 	}
 	CU_ASSERT(n > 200);
+	CU_ASSERT(copies > 10);
 }
 
 static void t_refused(void)

@@ -96,7 +96,7 @@ static const struct { int kind; const char *path; int err; } may[] = {
 	{ KEY_ROSTER, ".groups[].extents", -EUCLEAN }, { KEY_ROSTER, ".groups[].in_sync", -EUCLEAN },
 	{ KEY_ROSTER, ".groups[].kernel", -EUCLEAN },
 	{ KEY_TASK, ".step", 0 }, { KEY_TASK, ".user", 0 }, { KEY_TASK, ".volume", 0 },
-	{ KEY_TASK, ".error", 0 }, { KEY_TASK, ".stage", 0 }, { KEY_TASK, ".version", 0 },
+	{ KEY_TASK, ".drive", 0 }, { KEY_TASK, ".error", 0 }, { KEY_TASK, ".stage", 0 }, { KEY_TASK, ".version", 0 },
 	{ KEY_TASK, ".puts", 0 }, { KEY_TASK, ".segments", 0 },
 	{ KEY_EVENT, ".volume", 0 }, { KEY_EVENT, ".drive", 0 }, { KEY_EVENT, ".details", 0 },
 	{ KEY_STATUS, ".words", 0 }, { KEY_STATUS, ".details", 0 },

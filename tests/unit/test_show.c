@@ -26,6 +26,7 @@ const char *genl_why(const struct mesh *m);
 #define meshblk_volume_scrub	client_volume_scrub
 #define meshblk_volume_rejoin	client_volume_rejoin
 #include "userspace/libmesh/client.c"
+#include "userspace/libmesh/access.c"
 #include "userspace/libmesh/secret.c"
 #include "userspace/libmesh/grow.c"
 #undef meshblk_targets

@@ -339,6 +339,31 @@ static void test_roster(void)
 	rights_end();
 }
 
+/* A holder clears fresh of its volume, and changes nothing else. */
+static void test_volume(void)
+{
+	rights_begin();
+	rig_change("volume/" OURS, edit(rig_now("volume/" OURS), "fresh", "true"));
+	for (each_low_role(role)) {
+		const char *good = edit(rig_now("volume/" OURS), "fresh", "false");
+		const char *theirs = edit(rig_now("volume/" THEIRS), "fresh", "false");
+		const char *ours = "access/" OURS;
+
+		YES(op(role, "volume/" OURS, good, 0, ours, END));
+		NO(op(role, "volume/" OURS, rig_now("volume/" OURS), 0, ours, END), "clear fresh");
+		NO(op(role, "volume/" OURS, edit(good, "state", Q("deleting")), 0, ours, END), "nothing else");
+		NO(op(role, "volume/" OURS, edit(good, "allow", Q("all")), 0, ours, END), "nothing else");
+		NO(op(role, "volume/" OURS, edit(good, "layout.version", "77"), 0, ours, END), "nothing else");
+		NO(op(role, "volume/" OURS, edit(good, "later", "1"), 0, ours, END), "none must be added");
+		NO(op(role, "volume/" OURS, good, 0, END), "must compare access/" OURS);
+		NO(op(role, "volume/" THEIRS, theirs, 0, "access/" THEIRS, END), "only the holder");
+		NO(op(role, "volume/" VOL, edit(rig_now("volume/" VOL), "fresh", "false"), 0, "access/" VOL, END),
+		   "only the holder");
+		NO(op(role, "volume/" OURS, NULL, 0, ours, END), "must not delete");
+	}
+	rights_end();
+}
+
 static void test_reader(void)
 {
 	rights_begin();
@@ -461,6 +486,7 @@ static void test_task_new(void)
 		MUST_NOT("stage", Q("placed"), "only the controller"),
 		MUST_NOT("version", "2", "only the controller"),
 		MUST_NOT("puts", PUTS, "only the controller"),
+		MUST_NOT("drive", Q(D1), "only the controller"),
 		MUST_NOT("error", Q("failed"), "a new task waits"),
 		MUST_NOT("host", Q(OTHER), "must name the host"),
 		MAY("user", Q("root")),
@@ -513,6 +539,7 @@ static void test_task_change(void)
 		MUST_NOT("user", Q("root"), "nothing else"),
 		MUST_NOT("volume", Q(OURS), "nothing else"),
 		MUST_NOT("volume", NULL, "nothing else"),
+		MUST_NOT("drive", Q(D1), "nothing else"),
 		MUST_NOT("error", Q("other"), "nothing else"),
 		MUST_NOT("created", "1", "nothing else"),
 		MAY("changed", "1"),
@@ -535,6 +562,63 @@ static void test_task_change(void)
 	rig_change("task/" T1, edit(rig_now("task/" T1), "state", Q("cancelling")));
 	YES(cancel("task/" T1));
 	NO(CLIENT("task/" T1, NULL, 0), "must not delete");
+	rights_end();
+}
+
+/* Its agent carries the task out: as far as it is, with the drive that it has chosen, and no more. */
+static void test_task_agent(void)
+{
+	rights_begin();
+	rig_put("task/" NONE, drive_task(NONE, "drive export", LOCAL_ARGS));
+	const struct attempt a = { .key = "task/" NONE,
+				   .good = edit(edit(rig_now("task/" NONE), "state", Q("running")), "drive", Q(D1)) };
+	const struct change c[] = {
+		IS_BAD("task", Q(T2), "key of another one"),
+		MUST_NOT("verb", Q("drive unexport"), "nothing else"),
+		MUST_NOT("args", "{}", "nothing else"),
+		MAY("state", Q("done")),
+		MAY("state", Q("cancelled")),
+		MAY("step", Q("label")),
+		MUST_NOT("stage", Q("ended"), "nothing else"),
+		MUST_NOT("version", "5000", "nothing else"),
+		MUST_NOT("puts", PUTS, "nothing else"),
+		MAY("progress", "{\"done\":1,\"total\":2}"),
+		MUST_NOT("host", Q(OTHER), "nothing else"),
+		MUST_NOT("user", Q("root"), "nothing else"),
+		MUST_NOT("volume", Q(OURS), "nothing else"),
+		MAY("drive", NULL),
+		MAY("error", Q("other")),
+		MUST_NOT("created", "1", "nothing else"),
+		MAY("changed", "1"),
+		MUST_NOT("after", "[]", "nothing else"),
+		IS_BAD("v", "3000", "format 3.0"),
+		MAY("v", "1001"),
+	};
+
+	TRY(PLAN_CLIENT, &a, c);
+	try_unknown(PLAN_CLIENT, &a);
+	needs_compare(PLAN_CLIENT, &a, a.key);
+	/* the drive is chosen once; a cancel changes nothing but the state */
+	rig_change("task/" NONE, a.good);
+	NO(CLIENT(a.key, edit(a.good, "drive", Q(D3)), 0), "drive of a task stays");
+	NO(CLIENT(a.key, edit(edit(a.good, "state", Q("cancelling")), "step", Q("x")), 0), "nothing else");
+	YES(CLIENT(a.key, edit(a.good, "state", Q("cancelling")), 0));
+	rig_change("task/" NONE, edit(a.good, "state", Q("cancelling")));
+	YES(CLIENT(a.key, edit(a.good, "state", Q("done")), 0));
+	rig_change("task/" NONE, edit(a.good, "state", Q("done")));
+	NO(CLIENT(a.key, edit(a.good, "state", Q("running")), 0), "may only cancel");
+	/* of another host */
+	rig_change("task/" NONE, edit(a.good, "host", Q(OTHER)));
+	NO(CLIENT(a.key, edit(edit(a.good, "host", Q(OTHER)), "step", Q("x")), 0), "of its own");
+	rig_change("task/" NONE, edit(a.good, "args.host", Q(OTHER)));
+	NO(CLIENT(a.key, edit(edit(a.good, "args.host", Q(OTHER)), "step", Q("x")), 0), "of its own");
+	/* one that another host has requested, and that this one refuses */
+	rig_change("task/" NONE, edit(edit(edit(a.good, "args.local", NULL), "host", Q(OTHER)), "args.host", Q(SELF)));
+	YES(CLIENT(a.key, edit(rig_now(a.key), "state", Q("done")), 0));
+	rig_change("task/" NONE, edit(edit(a.good, "verb", Q("drive unexport")), "args.drive", Q(D2)));
+	NO(CLIENT(a.key, edit(rig_now(a.key), "state", Q("done")), 0), "of its own");
+	rig_change("task/" NONE, edit(edit(edit(a.good, "verb", Q("drive unexport")), "args.drive", Q(D3)), "host", Q(OTHER)));
+	YES(CLIENT(a.key, edit(rig_now(a.key), "state", Q("done")), 0));
 	rights_end();
 }
 
@@ -587,7 +671,7 @@ static void try_drive(u8 role, const struct attempt *a)
 	TRY(role, a, c);
 	try_unknown(role, a);
 	needs_compare(role, a, a->key);
-	NO(op(role, a->key, NULL, 0, END), "must not delete");
+	NO(op(role, a->key, NULL, 0, END), "has extents");
 }
 
 /* D1 with @nr more extents, each of another volume; the last one is of @last. */
@@ -662,6 +746,12 @@ static void test_drive_storage(void)
 	NO(STORAGE("drive/" D4, edit(taken, "wwid", NULL), 0), "this is a copy");
 	NO(STORAGE("drive/" D4, edit(taken, "serial", Q("S9")), 0), "this is a copy");
 	NO(STORAGE("drive/" D4, edit(taken, "extents", "[]"), 0), "drop an extent");
+	/* the former host is removed */
+	rig_change("host/" OTHER, a_host(OTHER, PLAN_CLIENT, true));
+	YES(STORAGE("drive/" D2, edit(rig_now("drive/" D2), "host", Q(SELF)), 0));
+	NO(STORAGE("drive/" D2, edit(edit(rig_now("drive/" D2), "host", Q(SELF)), "serial", Q("S9")), 0),
+	   "this is a copy");
+	NO(CLIENT("drive/" D2, edit(rig_now("drive/" D2), "host", Q(SELF)), 0), "another host");
 	rights_end();
 }
 
@@ -672,11 +762,13 @@ static const struct suite_test tests[] = {
 	{ "access: take of which volumes", test_access_take_of },
 	{ "access: release", test_access_release },
 	{ "roster", test_roster },
+	{ "volume", test_volume },
 	{ "reader", test_reader },
 	{ "reader of another host", test_reader_end },
 	{ "writer", test_writer },
 	{ "task: new", test_task_new },
 	{ "task: cancel", test_task_change },
+	{ "task of a drive", test_task_agent },
 	{ "drive of a client", test_drive },
 	{ "drive of a storage host", test_drive_storage },
 	{ NULL, NULL }

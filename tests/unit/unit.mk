@@ -8,7 +8,8 @@
 UNIT_SRC  := $(wildcard tests/unit/test_*.c)
 UNIT_BIN  := $(UNIT_SRC:tests/unit/%.c=$(BUILD)/unit/%)
 PURE_SRC  := $(patsubst %.o,%.c,$(pure-protect) $(pure-rdda) $(pure-target) $(pure-driver))
-FMT_SRC   := $(wildcard userspace/format/*.c)
+# A program has one table of verbs: the other one, verbs_one.c, instead of verbs.c.
+FMT_SRC   := $(filter-out %/verbs_one.c,$(wildcard userspace/format/*.c))
 PURE_HDR  := $(wildcard driver/access.h driver/states.h driver/uapi/*.h rdda/*.h rdda/target/state.h protect/*.h protect/*/*.h userspace/format/*.h userspace/plan/*.h userspace/store/*.h userspace/shim/*/*.h)
 
 # Tests about bytes: formats, records, labels, messages, the codec, and what writes and reads them
@@ -63,7 +64,7 @@ $(BUILD)/unit/test_%.o: tests/unit/test_%.c $(PURE_HDR)
 
 $(BUILD)/unit/test_%: $(BUILD)/unit/test_%.o $(BUILD)/unit/pure.a
 	$(CC) $(SANITIZE) $(UNIT_LDFLAGS_$*) -o $@ $< $(UNIT_EXTRA_$*) $(BUILD)/unit/pure.a \
-		-lcunit -lxxhash -ljansson $(UNIT_LIBS_$*)
+		-lcunit -lxxhash -ljansson $(UNIT_LIBS_$*) -lgnutls
 
 # Those that no big-endian machine runs include files of meshd, or could.
 $(filter-out $(S390X_TEST:%=$(BUILD)/unit/test_%.o),$(UNIT_BIN:=.o)): $(wildcard userspace/meshd/*.[ch] userspace/meshctl/*.[ch] userspace/libmesh/grow.c tests/unit/*_rig.h)

@@ -3,13 +3,14 @@
  * The agent of a host: what the cluster knows of this machine, and which store it follows.
  *
  *    store_identity(), cluster ---> plan_store_judge() with the file "seen" ---> stopped or not
- *    host/H      name, addresses, made by join or, of the first host, by this agent
+ *    host/H      name, addresses, made by join or, where there is none, by this agent
  *    alive/H     on this host's lease: boot id, versions
  *    device/H    its disks: exportable, or the reason why not; which drive a label says
  *    task/T      "drive export", "drive unexport" that name this host: carried out here (export.h)
  *
  * The file is durable before anything is decided from what was read. alive/H of another boot, which
- * lives, belongs to a second machine with this host's UUID: this one decides nothing then.
+ * lives, belongs to a second machine with this host's UUID, or to this one before it started again:
+ * this one decides nothing while that lease lives.
  */
 #ifndef AGENT_HOST_H
 #define AGENT_HOST_H
@@ -23,7 +24,8 @@
  * None waits: -EINPROGRESS as in struct attach_ops.
  * @seen_get: the host's file; -ENOENT: none
  * @seen_put: durable when it returns
- * @facts: name, addresses and versions of this machine
+ * @facts: name, addresses and versions of this machine; the agent gives both to obj_free(). An empty
+ *	name, and no addresses, leave what host/H has
  * @disks: all disks as obj_disk[], malloc()ed; the agent frees it
  */
 struct host_ops {
@@ -55,18 +57,48 @@ struct host_agent {
 	u64	since_ms;	/* CLOCK_MONOTONIC, when @state began */
 	u64	lease;		/* 0: none */
 	u64	kept_ms, disks_ms;
-	struct obj_seen seen;
+	struct obj_seen seen;	/* as it is durable */
 	bool	seen_known;
 	char	why[OBJ_WORDS];	/* of a state that is not HOST_UP: a sentence, with what to do */
+
+	struct obj_seen noting;	/* what seen_put() is at */
+	bool	is_noting;
+	bool	sure;		/* the last turn has judged the store, and @seen is of then */
+	bool	announced;	/* alive/H was put on @lease */
+	u64	tried_ms;	/* of HOST_AWAY: when the store was tried last */
+	u64	facts_ms;	/* when facts were compared last; 0: not yet */
+	u32	label_generation;	/* of the store that a label was above */
+	char	label_why[OBJ_WORDS];	/* empty: none was */
 };
 
-/* Return: number of steps made; 0; negative: the store's error, with the state HOST_AWAY. */
+/**
+ * host_turn() - judge the store, then keep alive/H, host/H and device/H; after each copy_turn()
+ *
+ * Return: number of transactions made; 0; negative: the store's error, with the state HOST_AWAY.
+ */
 int host_turn(struct host_agent *h, u64 now_ms);
-/* True while this host may decide: HOST_UP. */
+/**
+ * host_may() - true while this host may decide: HOST_UP, and what the copy has is in the file
+ *
+ * False with HOST_UP: the file is being written. Agents skip the turn then, and are not to be called
+ * with "stopped": host_stopped().
+ */
 bool host_may(const struct host_agent *h);
-/* A label that was read proves that the store was put back: HOST_STOPPED. */
+/* True if decisions end for longer: HOST_STOPPED, HOST_TWIN, HOST_REMOVED. */
+bool host_stopped(const struct host_agent *h);
+/* A label that was read proves that the store was put back: HOST_STOPPED until a higher generation. */
 void host_label_above(struct host_agent *h, const char *why);
 /* End the lease: alive/H goes at once. */
 void host_end(struct host_agent *h);
+
+/**
+ * host_found() - found a cluster of one: the key `cluster`, in a store that has no key
+ * @cluster: UUID of the cluster, random
+ * @name: may be empty
+ * @why: becomes a sentence of an error
+ *
+ * Return: 1: made; 0: the store has keys, nothing was written; negative: the store's error.
+ */
+int host_found(struct store *s, const struct muuid *cluster, const char *name, char why[OBJ_WHY]);
 
 #endif

@@ -60,7 +60,7 @@ static const struct field delete_args[] = {
 static const struct field *const tables[] = {
 	[PLAN_TASK_CREATE] = create_args, [PLAN_TASK_EXTEND] = extend_args,
 	[PLAN_TASK_REPLACE] = replace_args, [PLAN_TASK_SET] = set_args,
-	[PLAN_TASK_DELETE] = delete_args,
+	[PLAN_TASK_DELETE] = delete_args, [PLAN_TASK_EVICT] = replace_args,
 };
 
 /* A misspelt argument is not one that was left out. */
@@ -122,4 +122,40 @@ void task_args_free(struct task_args *a)
 	/* Every list is in this table. */
 	fields_free(create_args, a);
 	memset(a, 0, sizeof(*a));
+}
+
+static const struct field export_args[] = {
+	FIELD_UUID("host", struct drive_args, host, .flags = FIELD_MAY),
+	FIELD_TEXT("path", struct drive_args, path, field_plain),
+	FIELD_BOOL("force", struct drive_args, force, .flags = FIELD_MAY),
+	FIELD_BOOL("erase_label", struct drive_args, erase_label, .flags = FIELD_MAY),
+	FIELD_BOOL("local", struct drive_args, local, .flags = FIELD_MAY),
+	FIELD_TEXT("name", struct drive_args, name, layout_name_ok, .flags = FIELD_MAY),
+	{ .name = NULL }
+};
+
+static const struct field unexport_args[] = {
+	FIELD_UUID("host", struct drive_args, host, .flags = FIELD_MAY),
+	FIELD_UUID("drive", struct drive_args, drive),
+	FIELD_BOOL("force", struct drive_args, force, .flags = FIELD_MAY),
+	{ .name = NULL }
+};
+
+bool drive_args_are(const struct obj_task *t)
+{
+	return !strcmp(t->verb, TASK_EXPORT) || !strcmp(t->verb, TASK_UNEXPORT);
+}
+
+int drive_args_read(const struct obj_task *t, struct drive_args *a, char *why, size_t size)
+{
+	const struct field *table = strcmp(t->verb, TASK_EXPORT) ? unexport_args : export_args;
+	struct field_at at;
+	int err;
+
+	memset(a, 0, sizeof(*a));
+	field_begin(&at, "task", why, size);
+	if (!t->args)
+		return field_wrong(&at, -EINVAL, "has no arguments");
+	err = check_known(&at, table, t->args);
+	return err ? err : fields_get(&at, table, t->args, a);
 }

@@ -5,8 +5,11 @@
  *   volume create    name layout bytes|all [strip] [domain] [spares] [allow] [drives] [io]
  *   volume extend    [layout] bytes|all [strip] [drives]
  *   volume replace   place [drives: one]
+ *   volume evict     as replace
  *   volume set       [name] [spares|no_spares] [allow]
  *   volume delete    [preempt]
+ *   drive export     [host] path [force] [erase_label] [local] [name]
+ *   drive unexport   [host] drive [force]
  */
 #ifndef AGENT_TASK_ARGS_H
 #define AGENT_TASK_ARGS_H
@@ -41,5 +44,22 @@ struct task_args {
  */
 int task_args_read(const struct obj_task *t, struct task_args *a, char *why, size_t size);
 void task_args_free(struct task_args *a);
+
+#define TASK_EXPORT	"drive export"
+#define TASK_UNEXPORT	"drive unexport"
+
+/* Of the two, which the agent of a host carries out: no decision of plan/task.h is for them. */
+struct drive_args {
+	struct muuid host;		/* null: where the task was requested */
+	char	path[OBJ_PATH];
+	char	name[OBJ_TEXT];		/* empty: none */
+	bool	force, erase_label, local;
+	struct muuid drive;
+};
+
+/* True if the task is one of both. */
+bool drive_args_are(const struct obj_task *t);
+/* As task_args_read(); there is nothing to free. */
+int drive_args_read(const struct obj_task *t, struct drive_args *a, char *why, size_t size);
 
 #endif

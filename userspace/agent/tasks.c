@@ -5,19 +5,18 @@
 
 #include "userspace/agent/tasks.h"
 
-static bool ended(const struct obj_task *t)
+bool task_ended(const struct obj_task *t)
 {
 	return t->state == OBJ_TASK_DONE || t->state == OBJ_TASK_FAILED || t->state == OBJ_TASK_CANCELLED;
 }
 
-/* The tasks that this one is to follow have ended, or are no longer kept. */
-static bool is_its_turn(const struct tasks *t, const struct obj_task *task)
+bool task_is_due(const struct copy *c, const struct obj_task *task)
 {
 	for (u32 i = 0; i < task->afters; i++) {
-		const struct obj_task *before = copy_obj(t->copy, &(struct key) { .kind = KEY_TASK,
+		const struct obj_task *before = copy_obj(c, &(struct key) { .kind = KEY_TASK,
 							 .task = task->after[i] });
 
-		if (before && !ended(before))
+		if (before && !task_ended(before))
 			return false;
 	}
 	return true;
@@ -38,7 +37,7 @@ static int run(struct tasks *t, const struct key *k)
 		const struct obj_task *task = copy_obj(t->copy, k);
 
 		/* Verbs that no decision is for are carried out by others. */
-		if (!task || ended(task) || !task->plan.kind || !is_its_turn(t, task))
+		if (!task || task_ended(task) || !task->plan.kind || !task_is_due(t->copy, task))
 			return n;
 		ret = task_facts_get(t, task, &facts, why, sizeof(why));
 		if (ret == -EUCLEAN) {

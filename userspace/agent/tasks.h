@@ -36,6 +36,11 @@ int tasks_follow(struct copy *c);
  */
 int tasks_turn(struct tasks *t);
 
+/* Done, failed or cancelled. */
+bool task_ended(const struct obj_task *task);
+/* The tasks that it is to follow have ended, or are no longer kept. */
+bool task_is_due(const struct copy *c, const struct obj_task *task);
+
 /*
  * task_facts.c: what plan_task() decides from. -ENOMEM; -EUCLEAN: an object that concerns the task
  * is refused by the codec, with the sentence in @why.

@@ -2,15 +2,24 @@
 /*
  * Which store this host follows, and its keys.
  *
- *   state folder            store                                    who serves it
- *   ------------            -----                                    -------------
- *   (nothing)               SQLite, of a cluster of one              this host alone: no master
- *   master                  SQLite                                   this host, and the link's port
- *   master, store = etcd    etcd                                     likewise
- *   host key, addresses     the link to a store host                 another host
+ *   file "keys" says             store                            who serves it
+ *   ----------------             -----                            -------------
+ *   (no file: it is made)        SQLite, of a cluster of one      this host alone: no port
+ *   alone                        likewise
+ *   role store                   SQLite                           this host, and the link's port
+ *   role store; store = etcd     etcd                             likewise
+ *   other roles, addresses       the link to a store host         another host
+ *
+ *   cluster.c         which engine, its handles, the port, keys for the kernel
+ *   cluster_admit.c   init, token, join, leave
+ *   cluster_names.c   what a store names: drives, volumes, hosts
+ *   cluster_in.h      what these files share
+ *   cluster_file.[ch] the file
  *
  * cluster_init() makes the master of what the machine has; cluster_join() takes a token, and is
- * refused while the machine's own store names drives or volumes.
+ * refused while the machine's own store names drives or volumes. A host has a master from its first
+ * start on: its target and its client log in by it, and cluster_init() keeps it. The SQLite file is
+ * named by its cluster, so that no file of a former cluster is ever taken for the present one.
  */
 #ifndef DAEMON_CLUSTER_H
 #define DAEMON_CLUSTER_H
@@ -30,21 +39,33 @@ struct cluster_config {
 	const char *ca, *cert, *key;	/* of etcd; NULL */
 	const char *listen;		/* address of the link's port; NULL: all */
 	u16	port;			/* 0: 4421 */
-	void	(*log)(void *priv, const char *words);
+	void	(*log)(void *priv, const char *words);	/* any thread */
+	/* Another host UUID, durable in place of the present one: of cluster_leave(). NULL: -ENOSYS. */
+	int	(*renew)(void *priv, struct muuid *host);
 	void	*priv;
 };
 
 /* -EBUSY, -EUCLEAN and other errors of the store's file; the words in @why. */
 int cluster_open(const struct cluster_config *config, struct cluster **out, char why[CLUSTER_WHY]);
+/* All handles are closed before. */
 void cluster_close(struct cluster *c);
 /* A handle of the store for one thread; NULL: no memory. */
 struct store *cluster_store(struct cluster *c);
 u8 cluster_role(const struct cluster *c);	/* enum plan_role */
-bool cluster_alone(const struct cluster *c);	/* no master: admits no other host */
+bool cluster_alone(const struct cluster *c);	/* admits no other host */
+/* The cluster's UUID, as this host's file says: what the store answers must be of it. */
+struct muuid cluster_uuid(const struct cluster *c);
 /* Changes when the keys of the kernel have: cluster_identity() is to be called again. */
 u64 cluster_keys(const struct cluster *c);
 /* Host UUID, role and keys to both families of the kernel, by the session keyring. 0, -ENOPKG: no module. */
 int cluster_identity(struct cluster *c, bool target);
+/*
+ * The hosts that are removed, from the copy once that is whole. The port opens with the first call:
+ * before it no removed host could be refused. 0, or the port's error: to be called again.
+ */
+int cluster_removed(struct cluster *c, const struct muuid *host, size_t n);
+/* True after join, leave, or init into etcd: all that was read is of another store; start again. */
+bool cluster_again(const struct cluster *c);
 
 /* Each may block: a job. Sentences in @why. */
 int cluster_init(struct cluster *c, const char *name, char why[CLUSTER_WHY]);

@@ -26,18 +26,26 @@ struct api {
 	int	code;		/* of an answer with a result: exit status of meshctl */
 	u32	uid;		/* of the peer; rights are root's alone */
 	u64	since_ms;
-	void	*state;		/* the verb's own; freed by free() */
+	void	*state;		/* the verb's own ... */
+	void	(*drop)(void *state);	/* ... ended by this; NULL: by free() */
 	bool	gone;		/* the peer has closed: a last step may undo */
+	/* of api_fail() */
+	const char *kind;
+	char	error[600];
 };
 
 /* Return: -EINPROGRESS: call again after the next turn; 0: done; negative: failed, by api_fail(). */
 typedef int api_step(struct api *a);
 
-/* @kind: a word, stable, for scripts. Return: @err. */
+/*
+ * @kind: a word, stable, for scripts: not-found, exists, in-use, refused, no-space, unreachable,
+ * stopped, usage, failed. The sentence says what to do next. Return: @err.
+ */
 int api_fail(struct api *a, int err, const char *kind, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
+/* The same again is not sent: a step may say each time what it waits for. */
 void api_note(struct api *a, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Shown as a bar with the time left on a terminal. @total 0: not known. */
+/* Shown as a bar with the time left on a terminal. @total 0: not known. The same again is not sent. */
 void api_progress(struct api *a, const char *what, u64 done, u64 total);
 
 /* @path: of the socket. 0 or a negative errno. */
@@ -48,5 +56,14 @@ void control_turn(struct control *c);
 
 /* api.c: NULL: this daemon knows no such verb. */
 api_step *api_find(const char *verb);
+/* The n-th verb of this daemon; NULL: there are fewer. */
+const char *api_verb(unsigned int n);
+/**
+ * api_may() - true if a verb may begin now
+ *
+ * Called before the first step. Return: 0; -EINPROGRESS: what it needs was not read yet; negative:
+ * failed, by api_fail(): the store is away, or this host decides nothing.
+ */
+int api_may(struct api *a);
 
 #endif

@@ -14,6 +14,9 @@
 #include "userspace/daemon/volumes.h"
 
 struct control;
+struct kernel;
+struct loop;
+struct this_machine;
 
 struct daemon {
 	sd_event *event;
@@ -32,12 +35,25 @@ struct daemon {
 	struct control *control;
 	bool	store_away;
 	u64	store_away_ms;		/* since */
+	bool	again;			/* it is of another cluster now: end, and start from the beginning */
+	/* of loop.c, and of main.c that opens them */
+	struct this_machine *machine;
+	struct kernel *kernel;
+	struct loop *loop;
 };
 
-/* loop.c: run all agents until none has a step; after each wake. */
+/* loop.c: a copy of all that agents decide from, and verbs list. 0 or an errno. */
+int daemon_follow(struct daemon *d);
+/* Begin with agents: @d has all below them. 0 or an errno. */
+int daemon_begin(struct daemon *d);
+/* Run all agents until none has a step; after each wake. */
 void daemon_turn(struct daemon *d);
+/* Until a signal, or until daemon.again. Return: 0 or a negative errno. */
 int daemon_run(struct daemon *d);
+/* Leases end at once, and what was opened by daemon_begin() goes; drives and volumes stay as they are. */
+void daemon_end(struct daemon *d);
 
+/* Any thread. */
 void daemon_log(void *priv, const char *words);
 
 #endif

@@ -48,6 +48,7 @@ int disks_list(void *m, struct obj_disk **out, u32 *n);
 extern const struct drive_ops disk_ops;
 /* All that are served, in any order; NULL after the last. */
 struct disk *disks_next(struct disks *s, struct disk *after);
+int disks_rescan(struct disks *s, const struct copy *c);
 const struct muuid *disk_uuid(const struct disk *d);
 /* Of the disk that has this drive; NULL: none. For local members: its path. */
 struct disk *disks_find(struct disks *s, const struct muuid *drive);

@@ -191,8 +191,11 @@ struct obj_reader {
 struct obj_want {
 	struct obj o;
 	struct muuid host, volume;
-	u8	mode;			/* PLAN_RW or PLAN_RO */
+	u8	mode;			/* PLAN_RW or PLAN_RO; PLAN_NONE: to be detached, then the key goes */
 	bool	boot;			/* after a reboot of the host, too */
+	bool	preempt;		/* of rw: fence the holder; the attach transaction clears it */
+	bool	force;			/* of none: detach in spite of openers */
+	bool	fenced;			/* the attachment was fenced: none is made before the next want */
 };
 
 /* writer/V: the one host whose want is rw */
@@ -249,7 +252,9 @@ struct obj_task {
 	struct muuid host;		/* where the task was requested ... */
 	char	user[OBJ_TEXT];		/* ... and by whom; may be empty */
 	struct muuid volume;		/* which the task changes; may be null */
+	struct muuid drive;		/* likewise; of an export chosen before its label is written */
 	char	error[OBJ_WORDS];	/* why it failed, or what it waits for */
+	char	fault[OBJ_TEXT];	/* why it failed, a word for scripts: "no-space"; may be empty */
 	u64	created, changed;	/* seconds since 1970 */
 	u32	afters;
 	struct muuid *after;		/* tasks that are to end before this one begins */
@@ -394,10 +399,12 @@ const char *obj_host_label(const struct obj_host *h, const char *name);
  * Return: 0 or -ENOMEM; views are computed.
  */
 int obj_roster_shape(struct obj_roster *r, const struct layout *l);
+/* Of the checksums of a volume's records: what the kernel derives from the salt of its layout. */
+u64 obj_roster_seed(u64 salt, const struct muuid *volume);
 /**
  * obj_roster_note() - a roster as the kernel gave it
  * @first: MESHBLK_A_PLACE
- * @salt: of the volume's layout, under which the kernel made the checksum
+ * @salt: of the volume's layout
  *
  * Return: 0; -ENOENT: no such group; -EBADMSG: it is no roster of that group; -ENOMEM.
  */

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The last committed rosters of a volume's groups. See objects.h. */
+#include <asm/byteorder.h>
 #include <errno.h>
+#include <gnutls/crypto.h>
+#include <gnutls/gnutls.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -143,9 +146,19 @@ int obj_roster_shape(struct obj_roster *r, const struct layout *l)
 	return renew(r);
 }
 
+u64 obj_roster_seed(u64 salt, const struct muuid *volume)
+{
+	__le64 key = cpu_to_le64(salt), hmac[4];
+
+	/* No roster is taken for one by a checksum that was not made. */
+	if (gnutls_hmac_fast(GNUTLS_MAC_SHA256, &key, sizeof(key), volume->b, sizeof(volume->b), hmac) < 0)
+		abort();
+	return le64_to_cpu(hmac[0]);
+}
+
 int obj_roster_note(struct obj_roster *r, u32 first, const u8 kernel[MESHBLK_ROSTER_BYTES], u64 salt)
 {
-	struct prot_owner owner = { .salt = salt, .group = first };
+	struct prot_owner owner = { .salt = obj_roster_seed(salt, &r->volume), .group = first };
 	struct obj_group *g = group_at(r, first);
 	u8 block[PROT_ROSTER_BLOCK] = { 0 };
 	struct prot_roster parsed;

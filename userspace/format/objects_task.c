@@ -30,7 +30,7 @@ static const struct {
 } verbs[] = {
 	{ "volume create", PLAN_TASK_CREATE }, { "volume extend", PLAN_TASK_EXTEND },
 	{ "volume replace", PLAN_TASK_REPLACE }, { "volume set", PLAN_TASK_SET },
-	{ "volume delete", PLAN_TASK_DELETE },
+	{ "volume delete", PLAN_TASK_DELETE }, { "volume evict", PLAN_TASK_EVICT },
 };
 
 static const struct field put_fields[] = {
@@ -64,7 +64,9 @@ static const struct field task_fields[] = {
 	FIELD_UUID("host", struct obj_task, host),
 	FIELD_TEXT("user", struct obj_task, user, field_plain, .flags = FIELD_MAY),
 	FIELD_UUID("volume", struct obj_task, volume, .flags = FIELD_MAY),
+	FIELD_UUID("drive", struct obj_task, drive, .flags = FIELD_MAY),
 	FIELD_TEXT("error", struct obj_task, error, field_plain, .flags = FIELD_MAY),
+	FIELD_TEXT("fault", struct obj_task, fault, obj_plain_name, .flags = FIELD_MAY),
 	FIELD_INT("created", struct obj_task, created, 0, INT64_MAX),
 	FIELD_INT("changed", struct obj_task, changed, 0, INT64_MAX),
 	FIELD_LIST("after", struct obj_task, after, afters, obj_uuid_element, NULL, OBJ_AFTER_MAX,

@@ -22,6 +22,7 @@
 #define TEXT_OF(x)	TEXT_OF_(x)
 #define TEXT_OF_(x)	#x
 #define VERB_OPERANDS	2
+#define VERB_PERIOD_MAX	2592000		/* seconds: 30 days */
 #define LOCAL_PREFIX	"bdev:"		/* of a drive that is named by a device of this host */
 
 /* What an argument is in a request; arg_wrong() has the limits. */
@@ -44,6 +45,13 @@ enum arg_kind {
 	ARG_DOMAIN,
 	ARG_WORD,	/* an operand, one of the words of its name: "show|clear" */
 	ARG_LINE,	/* a text; typed: the file whose last line it is */
+	ARG_HOSTS,	/* of texts that name hosts; typed: with commas, and several times */
+	ARG_PAIRS,	/* of "name=value"; typed: one of them, several times */
+	ARG_ROLE,	/* of a host's key: "client", "storage", "store" */
+	ARG_PERIOD,	/* seconds; typed: 90s, 30m, 1h, 2d */
+	ARG_LABEL,	/* "drive", "host", "rack", or the name of a label of hosts */
+	ARG_COUNT,	/* 0 to 1024 */
+	ARG_ID,		/* a whole UUID */
 };
 
 /* An operand or an option. */
@@ -73,6 +81,17 @@ enum verb_result {
 	RESULT_CANDIDATES,	/* what could be imported */
 	RESULT_IDENTITY,
 	RESULT_DRY_RUN,		/* of any verb, instead of its own */
+	RESULT_CLUSTER,		/* from here on: of the daemon of the cluster store */
+	RESULT_STATUS,
+	RESULT_TOKEN,
+	RESULT_MEMBERS,		/* hosts of the cluster */
+	RESULT_DISKS,
+	RESULT_EXPORTED,
+	RESULT_TASKS,
+	RESULT_TASK,
+	RESULT_EVENTS,
+	RESULT_ATTACHED,
+	RESULT_LAYOUT,
 	RESULTS
 };
 
@@ -87,7 +106,10 @@ struct verb {
 	enum verb_result result;		/* what is answered */
 };
 
+/* Of the table that a program is linked with: verbs.c, or verbs_one.c. */
 extern const struct verb verbs[];	/* ends with NULL words */
+/* NULL, or a sentence: arguments that are good one by one, and not together. */
+const char *verbs_wrong(const struct verb *v, const json_t *args);
 
 const struct verb *verb_find(const char *words);
 bool arg_required(const struct verb_arg *a);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Family meshblk: identity, targets, volumes. */
+/* Family meshblk: identity, targets, volumes. Access numbers are in access.c. */
 #include <asm/byteorder.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "userspace/libmesh/access.h"
 #include "userspace/libmesh/secret.h"
 
 int meshblk_identity_set(struct mesh *m, const struct muuid *host, const struct mesh_key *keys,
@@ -187,7 +188,7 @@ static int put_salt(struct mesh *m, struct nl_msg *msg, const struct meshblk_vol
 
 int meshblk_volume_set(struct mesh *m, const struct meshblk_volume *v)
 {
-	size_t bytes = v->nr_members * 320;
+	size_t bytes = v->nr_members * 320 + v->nr_bars * sizeof(*v->bars);
 	struct nl_msg *msg;
 	int err;
 	u32 i;
@@ -202,7 +203,9 @@ int meshblk_volume_set(struct mesh *m, const struct meshblk_volume *v)
 	nla_put_u64(msg, MESHBLK_A_EPOCH, v->version);
 	nla_put_u32(msg, MESHBLK_A_LBA, v->lba);
 	err = v->salt ? put_salt(m, msg, v) : 0;
-	if (v->salt)
+	if (v->numbered)
+		put_access(msg, v);
+	else if (v->salt)
 		nla_put_u64(msg, MESHBLK_A_ATTACH, v->attach);
 	if (v->stale)
 		nla_put_flag(msg, MESHBLK_A_STALE);
@@ -302,6 +305,8 @@ static void parse_member(struct nlattr *nest, void *entry)
 	mb->error = get_s32(tb[MESHBLK_M_ERROR]);
 	mb->start = get_u64(tb[MESHBLK_M_START]);
 	mb->abandoned = get_u32(tb[MESHBLK_M_ABANDONED]);
+	mb->attach = get_u64(tb[MESHBLK_M_ATTACH]);
+	get_uuid(tb[MESHBLK_M_HOLDER], &mb->holder);
 	get_stats(tb[MESHBLK_M_STATS], &mb->stats);
 }
 
@@ -355,6 +360,8 @@ static void parse_group(struct nlattr *nest, void *entry)
 	g->barred = get_u64(tb[MESHBLK_P_BARRED]);
 	g->waits = get_u64(tb[MESHBLK_P_WAITS]);
 	g->witness = tb[MESHBLK_P_WITNESS];
+	g->place = get_u32(tb[MESHBLK_P_PLACE]);
+	g->any = get_roster(tb[MESHBLK_P_ROSTER], g->roster);
 	parse_scrub(tb, g);
 	parse_evict(tb, g);
 	g->nr = get_array(tb[MESHBLK_P_MEMBERS], g->members, MESH_GROUP_MAX, sizeof(u32));
@@ -385,13 +392,17 @@ static int parse_table(struct nlmsghdr *h, int type, void **array, u32 *nr, size
 	return 0;
 }
 
+int parse_groups(struct nlmsghdr *h, struct meshblk_group **groups, u32 *n)
+{
+	return parse_table(h, MESHBLK_A_GROUPS, (void **)groups, n, sizeof(**groups), parse_group);
+}
+
 static int parse_tables(struct nlmsghdr *h, struct meshblk_volume *v)
 {
 	int err = parse_table(h, MESHBLK_A_MEMBERS, (void **)&v->members, &v->nr_members,
 			      sizeof(*v->members), parse_member);
 
-	return err ? err : parse_table(h, MESHBLK_A_GROUPS, (void **)&v->groups, &v->nr_groups,
-				       sizeof(*v->groups), parse_group);
+	return err ? err : parse_groups(h, &v->groups, &v->nr_groups);
 }
 
 static int parse_volume(struct nlattr **tb, struct nlmsghdr *h, struct meshblk_volume *v)
@@ -409,7 +420,7 @@ static int parse_volume(struct nlattr **tb, struct nlmsghdr *h, struct meshblk_v
 	get_str(tb[MESHBLK_A_REASON], v->reason, sizeof(v->reason));
 	v->io_timeout_ms = get_u32(tb[MESHBLK_A_IO_TIMEOUT_MS]);
 	v->queue_depth = get_u32(tb[MESHBLK_A_QUEUE_DEPTH]);
-	return parse_tables(h, v);
+	return parse_access(tb, v) ? -ENOMEM : parse_tables(h, v);
 }
 
 static int on_volume(void *arg, struct nlattr **tb, struct nlmsghdr *h)
@@ -437,6 +448,8 @@ void meshblk_volume_free(struct meshblk_volume *v)
 	free(v->segments);
 	free(v->members);
 	free(v->groups);
+	free(v->bars);
+	v->bars = NULL;
 	v->segments = NULL;
 	v->members = NULL;
 	v->groups = NULL;

@@ -74,6 +74,8 @@ struct mesh *mesh_open(void)
 	nl_socket_set_buffer_size(m->sock, MESH_RCVBUF, MESH_RCVBUF);
 	/* rmem_max would cut that to less than one long message. */
 	setsockopt(nl_socket_get_fd(m->sock), SOL_SOCKET, SO_RCVBUFFORCE, &bytes, sizeof(bytes));
+	/* A message that does not fit is refused: the table of a drive of 4000 extents has megabytes. */
+	setsockopt(nl_socket_get_fd(m->sock), SOL_SOCKET, SO_SNDBUFFORCE, &bytes, sizeof(bytes));
 	setsockopt(nl_socket_get_fd(m->sock), SOL_NETLINK, NETLINK_EXT_ACK, &one, sizeof(one));
 	nl_socket_set_msg_buf_size(m->sock, MESH_MSG_MAX);
 	nl_socket_disable_auto_ack(m->sock);
@@ -285,6 +287,14 @@ u64 get_u64(const struct nlattr *a)
 s32 get_s32(const struct nlattr *a)
 {
 	return (s32)get_u32(a);
+}
+
+bool get_roster(const struct nlattr *a, u8 out[MESHBLK_ROSTER_BYTES])
+{
+	if (!a || nla_len(a) != MESHBLK_ROSTER_BYTES)
+		return false;
+	memcpy(out, nla_data(a), MESHBLK_ROSTER_BYTES);
+	return true;
 }
 
 void get_stats(struct nlattr *a, struct mesh_stats *s)

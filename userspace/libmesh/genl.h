@@ -51,6 +51,8 @@ void get_str(const struct nlattr *a, char *out, size_t size);
 u32 get_u32(const struct nlattr *a);
 u64 get_u64(const struct nlattr *a);
 s32 get_s32(const struct nlattr *a);
+/* Return: true if there is a roster, of the only size that one has; it is copied. */
+bool get_roster(const struct nlattr *a, u8 out[MESHBLK_ROSTER_BYTES]);
 void get_stats(struct nlattr *a, struct mesh_stats *s);
 /*
  * A table of many entries, each a nest: call it before entry @i with what it

@@ -5,6 +5,7 @@
  *   struct mesh   one generic netlink socket; one thread at a time
  *     genl.[ch]   requests, answers, dumps, extended acknowledgments
  *     client.c    family meshblk
+ *     access.[ch] the same: access numbers, last rosters, probes
  *     target.c    family meshtgt
  *     serve.c     the socket on which meshd answers the target's kernel
  *   secret.[ch] keys of the kernel's keyrings, which messages name
@@ -72,6 +73,8 @@ struct meshblk_member {
 	char	state[16];	/* in answers */
 	s32	error;
 	u32	abandoned;	/* in answers: I/O that its group gave up and its device has not ended */
+	u64	attach;		/* in answers: highest access number that its extent has noted; 0: none */
+	struct muuid holder;	/* in answers, refused with EBUSY: the host that has it open */
 	struct mesh_stats stats;
 };
 
@@ -133,6 +136,9 @@ struct meshblk_group {
 	struct mesh_diff diffs[MESH_DIFFS_MAX];
 	u32	nr_unread;	/* what no member can give to the one that lacks it */
 	struct mesh_diff unread[MESH_DIFFS_MAX];
+	u32	place;		/* MESHBLK_A_PLACE, of a numbered volume */
+	bool	any;		/* there is @roster, which the kernel has committed last */
+	u8	roster[MESHBLK_ROSTER_BYTES];
 	u32	nr;
 	u32	members[MESH_GROUP_MAX];	/* indexes into the volume's */
 	u8	roles[MESH_GROUP_MAX];		/* MESHBLK_ROLE_* */
@@ -146,8 +152,14 @@ struct meshblk_volume {
 	u64	size;		/* in answers: the segments say it */
 	u32	lba;
 	u64	salt;		/* of a volume with groups; 0: it has none */
-	u64	attach;		/* its number at least, likewise */
+	u64	attach;		/* its number at least, likewise; numbered: the access number, always */
 	bool	stale;		/* attach, though newer data may exist elsewhere */
+	bool	numbered;	/* access numbers say who may use it: driver/uapi/number.h */
+	u64	served;		/* of a retake: the number served so far; 0: no retake */
+	u32	nr_bars;	/* places, as those of segments, where no member may join */
+	u32	*bars;
+	u64	fenced;		/* in answers: the number that ended its use, 0: none did ... */
+	struct muuid fencer;	/* ... and the host of that number */
 	bool	readonly;
 	u32	io_timeout_ms;	/* 0: the kernel's default */
 	u32	queue_depth;
@@ -193,6 +205,12 @@ int meshblk_target_get(struct mesh *m, u32 id, struct meshblk_target *out);
 
 int meshblk_volume_set(struct mesh *m, const struct meshblk_volume *v);
 int meshblk_volume_del(struct mesh *m, const struct muuid *uuid, bool force);
+/**
+ * meshblk_volume_end() - meshblk_volume_del() of a numbered volume, with its last rosters
+ * @groups: malloc()ed; each has .place and .roster; NULL, 0: none, or the kernel refuses
+ */
+int meshblk_volume_end(struct mesh *m, const struct muuid *uuid, bool force,
+		       struct meshblk_group **groups, u32 *n);
 /* What a scrub is to do: nothing but compare, or one of these. */
 struct mesh_scrub {
 	bool	stop;
@@ -213,6 +231,18 @@ int meshblk_volumes(struct mesh *m, struct meshblk_volume **out, size_t *n);
 int meshblk_abandoned_get(struct mesh *m, struct meshblk_abandoned **out, size_t *n);
 void meshblk_volume_free(struct meshblk_volume *v);
 void meshblk_volumes_free(struct meshblk_volume *v, size_t n);
+
+/* MEMBER_PROBE: an extent as its target has it; nothing is opened or changed. */
+struct meshblk_probe {
+	u64	attach;		/* highest access number noted; 0: none */
+	struct muuid attacher;	/* for that host */
+	u32	writers, readers;	/* openings */
+	bool	unknown;	/* the target started a moment ago: there may be openings to come */
+};
+
+/* Waits for the target's answer, some seconds at most. */
+int meshblk_member_probe(struct mesh *m, u32 target, const struct muuid *extent,
+			 struct meshblk_probe *out);
 
 /* ROSTER_NOTE: what the kernel wants noted of a group before, or after, it counts. */
 struct meshblk_note {
@@ -247,7 +277,16 @@ struct meshtgt_extent {
 	u64	attach;		/* highest attach number noted, 0: none */
 	struct muuid attacher;	/* for that host */
 	bool	ready;
-	u32	opens;		/* in answers */
+	/*
+	 * hosts that may open it with an access number; none and not @allow_all: the attacher
+	 * alone. Not in answers.
+	 */
+	bool	allow_all;
+	u32	allows;		/* up to MESHTGT_ALLOW_MAX */
+	const struct muuid *allow;
+	u32	opens;		/* in answers: @writers + @readers */
+	u32	writers;	/* likewise */
+	u32	readers;
 };
 
 struct meshtgt_drive {
@@ -281,6 +320,11 @@ int meshtgt_drive_del(struct mesh *m, const struct muuid *uuid, bool force);
 /* What is left of a drive that is gone, by force; -EEXIST: it is served again, and stays. */
 int meshtgt_gone_del(struct mesh *m, const struct muuid *uuid);
 int meshtgt_extents_set(struct mesh *m, const struct meshtgt_drive *d);
+/*
+ * The same with one message. -EINPROGRESS: the table is in force, and commands from before are not
+ * back: the caller, which may have a newer table by then, sends it again.
+ */
+int meshtgt_extents_once(struct mesh *m, const struct meshtgt_drive *d);
 int meshtgt_drives(struct mesh *m, struct meshtgt_drive **out, size_t *n);
 void meshtgt_drives_free(struct meshtgt_drive *d, size_t n);
 int meshtgt_sessions(struct mesh *m, struct meshtgt_session **out, size_t *n);
@@ -317,6 +361,10 @@ struct mesh_event {
 	u32	id;		/* target or session */
 	u32	index;		/* of a member */
 	u64	version;
+	u64	attach;		/* MESHBLK_EV_FENCED: the number that was seen ... */
+	struct muuid host;	/* ... and its host */
+	u32	place;		/* MESHBLK_EV_ROSTER: of the group's first member ... */
+	const u8 *roster;	/* ... MESHBLK_ROSTER_BYTES, until the function returns; else NULL */
 	struct muuid uuid;	/* volume, drive or host */
 	char	state[16];
 	s32	error;

@@ -53,7 +53,7 @@ static int on_note(struct nl_msg *msg, void *arg)
 	struct witness *w = arg;
 	struct nlmsghdr *h = nlmsg_hdr(msg);
 	struct genlmsghdr *g = nlmsg_data(h);
-	struct nlattr *tb[MESHBLK_A_MAX + 1], *roster;
+	struct nlattr *tb[MESHBLK_A_MAX + 1];
 	struct meshblk_note note = { 0 };
 
 	if (h->nlmsg_type != w->m->family[MESH_BLK] ||
@@ -61,10 +61,7 @@ static int on_note(struct nl_msg *msg, void *arg)
 		return NL_OK;
 	get_uuid(tb[MESHBLK_A_VOLUME_UUID], &note.volume);
 	note.place = get_u32(tb[MESHBLK_A_PLACE]);
-	roster = tb[MESHBLK_A_ROSTER];
-	note.any = roster && nla_len(roster) == sizeof(note.roster);
-	if (note.any)
-		memcpy(note.roster, nla_data(roster), sizeof(note.roster));
+	note.any = get_roster(tb[MESHBLK_A_ROSTER], note.roster);
 	w->fn(w->priv, &note);
 	return NL_OK;
 }
@@ -241,10 +238,17 @@ struct listener {
 
 static void parse_blk_event(struct nlattr **tb, struct mesh_event *e)
 {
+	const struct nlattr *roster = tb[MESHBLK_A_ROSTER];
+
 	e->event = get_u32(tb[MESHBLK_A_EVENT]);
 	e->id = get_u32(tb[MESHBLK_A_TARGET_ID]);
 	e->index = get_u32(tb[MESHBLK_A_INDEX]);
 	e->version = get_u64(tb[MESHBLK_A_EPOCH]);
+	e->attach = get_u64(tb[MESHBLK_A_ATTACH]);
+	get_uuid(tb[MESHBLK_A_HOST_UUID], &e->host);
+	e->place = get_u32(tb[MESHBLK_A_PLACE]);
+	if (roster && nla_len(roster) == MESHBLK_ROSTER_BYTES)
+		e->roster = nla_data(roster);
 	get_uuid(tb[MESHBLK_A_VOLUME_UUID], &e->uuid);
 	get_str(tb[MESHBLK_A_STATE], e->state, sizeof(e->state));
 	e->error = get_s32(tb[MESHBLK_A_ERROR]);

@@ -34,32 +34,60 @@ int meshtgt_listen(struct mesh *m, const char *addr, u16 port)
 	return mesh_call(m, MESH_TGT, msg, NULL, NULL);
 }
 
-#define X_BYTES	128	/* of one EXTENT, rounded up */
+#define X_BYTES		128	/* of one EXTENT without hosts, rounded up */
+#define X_PIECE		(48U << 10)	/* of a table in one attribute, which holds less than 64 KiB */
 
-static void put_extents(struct nl_msg *msg, const struct meshtgt_drive *d)
+/* Bytes of a table; negative: an extent is for more hosts than a table holds. */
+static int table_bytes(const struct meshtgt_drive *d)
 {
-	struct nlattr *table = NULL, *nest;
+	int bytes = 0;
 	u32 i;
 
 	for (i = 0; i < d->nr_extents; i++) {
-		const struct meshtgt_extent *e = &d->extents[i];
+		if (d->extents[i].allows > MESHTGT_ALLOW_MAX)
+			return -EINVAL;
+		bytes += X_BYTES + d->extents[i].allows * sizeof(struct muuid);
+	}
+	return bytes;
+}
 
-		table = table_piece(msg, table, MESHTGT_A_EXTENTS, i);
-		nest = nla_nest_start(msg, NLA_F_NESTED | MESHTGT_A_EXTENT);
-		put_uuid(msg, MESHTGT_X_UUID, &e->uuid);
-		nla_put_u64(msg, MESHTGT_X_START, e->start);
-		nla_put_u64(msg, MESHTGT_X_LENGTH, e->length);
-		put_uuid(msg, MESHTGT_X_HOLDER, &e->holder);
-		nla_put_u64(msg, MESHTGT_X_EPOCH, e->version);
-		nla_put_u64(msg, MESHTGT_X_ATTACH, e->attach);
-		put_uuid(msg, MESHTGT_X_ATTACHER, &e->attacher);
-		if (e->ready)
-			nla_put_flag(msg, MESHTGT_X_READY);
-		nla_nest_end(msg, nest);
+static void put_extent(struct nl_msg *msg, const struct meshtgt_extent *e)
+{
+	struct nlattr *nest = nla_nest_start(msg, NLA_F_NESTED | MESHTGT_A_EXTENT);
+
+	put_uuid(msg, MESHTGT_X_UUID, &e->uuid);
+	nla_put_u64(msg, MESHTGT_X_START, e->start);
+	nla_put_u64(msg, MESHTGT_X_LENGTH, e->length);
+	put_uuid(msg, MESHTGT_X_HOLDER, &e->holder);
+	nla_put_u64(msg, MESHTGT_X_EPOCH, e->version);
+	nla_put_u64(msg, MESHTGT_X_ATTACH, e->attach);
+	put_uuid(msg, MESHTGT_X_ATTACHER, &e->attacher);
+	if (e->ready)
+		nla_put_flag(msg, MESHTGT_X_READY);
+	if (e->allow_all)
+		nla_put_flag(msg, MESHTGT_X_ALLOW_ALL);
+	else if (e->allows)
+		nla_put(msg, MESHTGT_X_ALLOW, e->allows * sizeof(*e->allow), e->allow);
+	nla_nest_end(msg, nest);
+}
+
+static void put_extents(struct nl_msg *msg, const struct meshtgt_drive *d)
+{
+	struct nlattr *table = NULL;
+	u32 i;
+
+	for (i = 0; i < d->nr_extents; i++) {
+		if (table && (char *)nlmsg_tail(nlmsg_hdr(msg)) - (char *)table > X_PIECE) {
+			nla_nest_end(msg, table);
+			table = NULL;
+		}
+		if (!table)
+			table = nla_nest_start(msg, NLA_F_NESTED | MESHTGT_A_EXTENTS);
+		put_extent(msg, &d->extents[i]);
 	}
 	/* An empty table is a table: libnl would drop an empty nest. */
 	if (!table)
-		table = table_piece(msg, NULL, MESHTGT_A_EXTENTS, 0);
+		table = nla_nest_start(msg, NLA_F_NESTED | MESHTGT_A_EXTENTS);
 	nla_nest_end_keep_empty(msg, table);
 }
 
@@ -83,10 +111,12 @@ static bool again(int *err, int *step)
 
 static int send_drive_add(struct mesh *m, const struct meshtgt_drive *d, bool check)
 {
+	int err, bytes = table_bytes(d);
 	struct nl_msg *msg;
-	int err;
 
-	msg = mesh_msg(m, MESH_TGT, MESHTGT_CMD_DRIVE_ADD, 0, d->nr_extents * X_BYTES, &err);
+	if (bytes < 0)
+		return bytes;
+	msg = mesh_msg(m, MESH_TGT, MESHTGT_CMD_DRIVE_ADD, 0, bytes, &err);
 	if (!msg)
 		return err;
 	put_uuid(msg, MESHTGT_A_DRIVE_UUID, &d->uuid);
@@ -156,12 +186,14 @@ int meshtgt_gone_del(struct mesh *m, const struct muuid *uuid)
 	return drive_del(m, uuid, true, true);
 }
 
-static int send_extents_set(struct mesh *m, const struct meshtgt_drive *d)
+int meshtgt_extents_once(struct mesh *m, const struct meshtgt_drive *d)
 {
+	int err, bytes = table_bytes(d);
 	struct nl_msg *msg;
-	int err;
 
-	msg = mesh_msg(m, MESH_TGT, MESHTGT_CMD_EXTENTS_SET, 0, d->nr_extents * X_BYTES, &err);
+	if (bytes < 0)
+		return bytes;
+	msg = mesh_msg(m, MESH_TGT, MESHTGT_CMD_EXTENTS_SET, 0, bytes, &err);
 	if (!msg)
 		return err;
 	put_uuid(msg, MESHTGT_A_DRIVE_UUID, &d->uuid);
@@ -174,7 +206,7 @@ int meshtgt_extents_set(struct mesh *m, const struct meshtgt_drive *d)
 	int err, step = 0;
 
 	do
-		err = send_extents_set(m, d);
+		err = meshtgt_extents_once(m, d);
 	while (again(&err, &step));
 	return err;
 }
@@ -206,6 +238,8 @@ static int parse_extents(struct nlmsghdr *h, struct meshtgt_drive *d)
 			get_uuid(tb[MESHTGT_X_ATTACHER], &e->attacher);
 			e->ready = tb[MESHTGT_X_READY];
 			e->opens = get_u32(tb[MESHTGT_X_OPENS]);
+			e->writers = get_u32(tb[MESHTGT_X_WRITERS]);
+			e->readers = get_u32(tb[MESHTGT_X_READERS]);
 		}
 	}
 	return 0;

@@ -25,7 +25,9 @@ static const char *value_word(const struct verb_arg *o)
 		[ARG_HOST] = "HOST", [ARG_DRIVE] = "DRIVE", [ARG_MEMBER] = "MEMBER", [ARG_KEY] = "KEY",
 		[ARG_SIZE] = "SIZE", [ARG_STRIP] = "SIZE", [ARG_NUMBER] = "N", [ARG_SECONDS] = "SECONDS",
 		[ARG_LIST] = "DRIVE,...", [ARG_ITEM] = "DRIVE", [ARG_LAYOUT] = "LAYOUT", [ARG_DOMAIN] = "host|drive",
-		[ARG_LINE] = "FILE",
+		[ARG_LINE] = "FILE", [ARG_HOSTS] = "HOST,...", [ARG_PAIRS] = "NAME=VALUE",
+		[ARG_ROLE] = "ROLE", [ARG_PERIOD] = "TIME", [ARG_LABEL] = "DOMAIN", [ARG_COUNT] = "N",
+		[ARG_ID] = "UUID",
 	};
 
 	return words[o->kind];
@@ -125,6 +127,23 @@ static json_t *size(const char *text)
 	return err ? json_string(text) : json_integer((json_int_t)bytes);
 }
 
+static json_t *period(const char *text)
+{
+	static const struct { char unit; long seconds; } units[] = {
+		{ 's', 1 }, { 'm', 60 }, { 'h', 3600 }, { 'd', 86400 },
+	};
+	char *end;
+	size_t i;
+	long n;
+
+	errno = 0;
+	n = strtol(text, &end, 10);
+	for (i = 0; i < sizeof(units) / sizeof(*units); i++)
+		if (!errno && end != text && n > 0 && n <= VERB_PERIOD_MAX && *end == units[i].unit && !end[1])
+			return json_integer(n * units[i].seconds);
+	return json_string(text);
+}
+
 /* @text is added to what the list is by now. */
 static json_t *list(const struct command *c, const struct verb_arg *a, const char *text)
 {
@@ -132,9 +151,9 @@ static json_t *list(const struct command *c, const struct verb_arg *a, const cha
 	json_t *j = so_far ? json_copy((json_t *)so_far) : json_array();
 	char *copy = strdup(text), *rest = copy, *item;
 
-	while (a->kind == ARG_LIST && (item = strsep(&rest, ",")))
+	while ((a->kind == ARG_LIST || a->kind == ARG_HOSTS) && (item = strsep(&rest, ",")))
 		json_array_append_new(j, json_string(item));
-	if (a->kind == ARG_ITEM)
+	if (a->kind == ARG_ITEM || a->kind == ARG_PAIRS)
 		json_array_append_new(j, json_string(text));
 	free(copy);
 	return j;
@@ -177,7 +196,11 @@ static int set(struct command *c, const struct verb_arg *a, const char *typed)
 		break;
 	case ARG_NUMBER:
 	case ARG_SECONDS:
+	case ARG_COUNT:
 		value = number(typed);
+		break;
+	case ARG_PERIOD:
+		value = period(typed);
 		break;
 	case ARG_SIZE:
 	case ARG_STRIP:
@@ -185,6 +208,8 @@ static int set(struct command *c, const struct verb_arg *a, const char *typed)
 		break;
 	case ARG_LIST:
 	case ARG_ITEM:
+	case ARG_HOSTS:
+	case ARG_PAIRS:
 		value = list(c, a, typed);
 		break;
 	case ARG_LINE:
@@ -287,7 +312,7 @@ static int parse(struct command *c, char **argv)
 /* Each argument was checked as it came: one may be missing. */
 static int complete(const struct command *c)
 {
-	char why[64];
+	char why[256];
 
 	return verb_ok(c->verb, c->args, why, sizeof(why)) ? 0 :
 	       complain(EXIT_USAGE, "%s: %s: see 'meshctl %s --help'", c->verb->words, why,

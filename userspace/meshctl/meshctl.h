@@ -6,7 +6,8 @@
  *   control.c   meshd's socket: request out, progress and result in
  *   progress.c  the bar on a terminal
  *   complain.c  errors and notes
- *   text.c      human-readable results     json.c  results for scripts
+ *   text.c      human-readable results, by table.[ch]; text_one.c those of the cluster store's daemon
+ *   json.c      results for scripts
  *
  * Exit status: 0 done, 1 it failed, 2 the command line makes no sense.
  */
@@ -26,6 +27,20 @@ typedef void (*print_fn)(const json_t *result);
 
 /* text.c: by enum verb_result */
 extern const print_fn print_text[RESULTS];
+
+/* text_one.c */
+void print_cluster(const json_t *r);
+void print_status(const json_t *r);
+void print_token(const json_t *r);
+void print_members(const json_t *r);
+void print_disks(const json_t *r);
+void print_exported(const json_t *r);
+void print_exports(const json_t *r);
+void print_tasks(const json_t *r);
+void print_task(const json_t *r);
+void print_events(const json_t *r);
+void print_attached(const json_t *r);
+void print_layout(const json_t *r);
 
 /* complain.c: one line on standard error; with --json, an object on standard output. */
 extern bool json_errors;

@@ -3,97 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "userspace/format/printable.h"
 #include "userspace/format/size.h"
 #include "userspace/meshctl/meshctl.h"
-
-#define CELL_MAX	160
-#define TEXT_MAX	512
-
-/* How a column's values are shown. SOME: a number, and no column where no row has one. */
-enum shape { TEXT, NUMBER, SIZE, SOME };
-
-struct column {
-	const char *heading;
-	const char *key;
-	enum shape shape;
-};
-
-/* Words of other hosts among them: never raw. As many at a time as a line has. */
-static const char *safe(const char *s)
-{
-	static char text[8][TEXT_MAX];
-	static unsigned int turn;
-	char *out = text[turn++ % 8];
-
-	printable(s && *s ? s : "-", out, TEXT_MAX);
-	return out;
-}
-
-static const char *str(const json_t *o, const char *key)
-{
-	return safe(json_string_value(json_object_get(o, key)));
-}
-
-static void cell(const json_t *row, const struct column *c, char out[CELL_MAX])
-{
-	const json_t *v = json_object_get(row, c->key);
-
-	if (json_is_number(v) && c->shape == SIZE)
-		size_text((u64)json_number_value(v), out);
-	else if (json_is_number(v))
-		snprintf(out, CELL_MAX, "%lld", (long long)json_number_value(v));
-	else
-		snprintf(out, CELL_MAX, "%.159s", str(row, c->key));
-}
-
-/* 0: the column is left out. */
-static int width_of(const json_t *rows, const struct column *c)
-{
-	int width = (int)strlen(c->heading);
-	bool some = c->shape != SOME;
-	char text[CELL_MAX];
-	const json_t *row;
-	size_t i;
-
-	json_array_foreach((json_t *)rows, i, row) {
-		cell(row, c, text);
-		if ((int)strlen(text) > width)
-			width = (int)strlen(text);
-		some = some || json_object_get(row, c->key);
-	}
-	return some ? width : 0;
-}
-
-/* The last column ends the line, and is never left out. */
-static void put(const char *text, int width, const struct column *c)
-{
-	if (width)
-		printf("%*s%s", c->shape == TEXT ? -width : width, text, c[1].heading ? "  " : "\n");
-}
-
-/* A table as wide as its widest cells; numbers to the right. */
-static void table(const json_t *rows, const struct column *cols, const char *none)
-{
-	int width[16] = { 0 };
-	char text[CELL_MAX];
-	const json_t *row;
-	size_t i, c;
-
-	if (!json_array_size(rows)) {
-		printf("%s\n", none);
-		return;
-	}
-	for (c = 0; cols[c].heading; c++)
-		width[c] = width_of(rows, &cols[c]);
-	for (c = 0; cols[c].heading; c++)
-		put(cols[c].heading, width[c], &cols[c]);
-	json_array_foreach((json_t *)rows, i, row)
-		for (c = 0; cols[c].heading; c++) {
-			cell(row, &cols[c], text);
-			put(text, width[c], &cols[c]);
-		}
-}
+#include "userspace/meshctl/table.h"
 
 static void version(const json_t *r)
 {
@@ -101,6 +13,10 @@ static void version(const json_t *r)
 
 	printf("meshctl %s, meshd %s\n", MESHD_VERSION, str(r, "version"));
 	printf("host     %s\n", str(r, "host_uuid"));
+	if (json_object_get(r, "cluster_uuid")) {
+		print_cluster(r);
+		return;
+	}
 	printf("modules  meshblk %s, meshtgt %s\n", str(m, "meshblk"), str(m, "meshtgt"));
 	if (json_integer_value(json_object_get(r, "key_id")))
 		return;
@@ -563,6 +479,10 @@ static void dry_things(const json_t *things, const char *would)
 
 static void dry_run(const json_t *r)
 {
+	if (json_object_get(r, "exports")) {
+		print_exports(r);
+		return;
+	}
 	if (!json_array_size(json_object_get(r, "destroys")))
 		printf("nothing that is recognised would be destroyed\n");
 	dry_things(json_object_get(r, "destroys"), "would destroy");
@@ -591,4 +511,15 @@ const print_fn print_text[RESULTS] = {
 	[RESULT_CANDIDATES] = candidates,
 	[RESULT_IDENTITY] = identity,
 	[RESULT_DRY_RUN] = dry_run,
+	[RESULT_CLUSTER] = print_cluster,
+	[RESULT_STATUS] = print_status,
+	[RESULT_TOKEN] = print_token,
+	[RESULT_MEMBERS] = print_members,
+	[RESULT_DISKS] = print_disks,
+	[RESULT_EXPORTED] = print_exported,
+	[RESULT_TASKS] = print_tasks,
+	[RESULT_TASK] = print_task,
+	[RESULT_EVENTS] = print_events,
+	[RESULT_ATTACHED] = print_attached,
+	[RESULT_LAYOUT] = print_layout,
 };

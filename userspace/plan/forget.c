@@ -27,11 +27,6 @@ bool plan_forget_drops(const struct plan_attached *r, const struct muuid *extent
 	       !plan_mutant(PLAN_MUT_FORGET_RECORD);
 }
 
-static bool newer(const struct plan_roster *a, const struct plan_roster *b)
-{
-	return a->attach != b->attach ? a->attach > b->attach : a->epoch > b->epoch;
-}
-
 bool plan_given_up(const struct plan_group_found *g)
 {
 	u64 in = g->found->in_sync;
@@ -44,7 +39,7 @@ bool plan_given_up(const struct plan_group_found *g)
 		return false;
 	if (in & ~g->found_opened & ~g->found_forgotten)
 		return false;
-	if (!g->noted || !newer(g->noted, g->found) || plan_mutant(PLAN_MUT_FORGET_FOUND))
+	if (!g->noted || plan_roster_cmp(g->noted, g->found) <= 0 || plan_mutant(PLAN_MUT_FORGET_FOUND))
 		return true;
 	return !(g->noted->in_sync & ~g->noted_opened & ~g->noted_forgotten);
 }

@@ -32,12 +32,14 @@ enum rights_verdict rule_own(struct judged *j);		/* the key is of this host */
 enum rights_verdict rule_host(struct judged *j);
 enum rights_verdict rule_drive_client(struct judged *j);
 enum rights_verdict rule_drive_storage(struct judged *j);
+enum rights_verdict rule_drive_end(struct judged *j);
 enum rights_verdict rule_access(struct judged *j);
 enum rights_verdict rule_reader(struct judged *j);
 enum rights_verdict rule_reader_end(struct judged *j);
 enum rights_verdict rule_writer(struct judged *j);
 enum rights_verdict rule_writer_end(struct judged *j);
 enum rights_verdict rule_roster(struct judged *j);
+enum rights_verdict rule_volume(struct judged *j);
 enum rights_verdict rule_task(struct judged *j);
 
 #endif

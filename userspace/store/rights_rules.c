@@ -7,6 +7,9 @@
 
 #define VERB_CREATE	"volume create"	/* the task that is about no volume yet */
 #define VERB_VOLUME	"volume "	/* tasks that are about one begin so */
+/* Tasks that the agent of a host carries out by itself. */
+#define VERB_EXPORT	"drive export"
+#define VERB_UNEXPORT	"drive unexport"
 
 #define ADDED_MAX	16		/* volumes of which a client adds extents in one transaction */
 
@@ -293,12 +296,28 @@ enum rights_verdict rule_drive_client(struct judged *j)
 	return judge_change(j, change_drive_client);
 }
 
+/* Tombstones stay: this one needs no compare. */
+static enum rights_verdict read_removed(struct judged *j, const struct muuid *host, bool *removed)
+{
+	const struct key k = { .kind = KEY_HOST, .host = *host };
+	enum rights_verdict v;
+	union obj_any x;
+	u64 modified;
+
+	v = read_key(j, &k, &x, &modified);
+	*removed = !v && is_there(&x) && x.host.plan.removed;
+	obj_free(k.kind, &x);
+	return v;
+}
+
 /* A storage host takes over a drive that has left its former host, and is the same hardware. */
 static enum rights_verdict check_move(struct judged *j, const struct obj_drive *old)
 {
 	const struct obj_drive *is = &j->is->drive;
+	bool removed;
 
-	if (old->plan.wanted != PLAN_OUT)
+	VERDICT(read_removed(j, &old->plan.host, &removed));
+	if (old->plan.wanted != PLAN_OUT && !removed)
 		return rights_refuse(j, "the drive is still exported by its former host");
 	if (strcmp(old->wwid, is->wwid) || strcmp(old->serial, is->serial))
 		return rights_refuse(j, "world-wide id or serial are not those of the drive that its former host"
@@ -318,6 +337,28 @@ static enum rights_verdict change_drive_storage(struct judged *j, const union ob
 enum rights_verdict rule_drive_storage(struct judged *j)
 {
 	return judge_change(j, change_drive_storage);
+}
+
+/* Nothing is on it, so nothing is lost: what a drive has is freed before, or stays with the drive. */
+static enum rights_verdict change_drive_end(struct judged *j, const union obj_any *old)
+{
+	const struct obj_drive *d = &old->drive;
+
+	if (!is_there(old))
+		return RIGHTS_ALLOWED;
+	if (!is_self(j, &d->plan.host))
+		return rights_refuse(j, "a host of role %s must not delete drives of another host",
+				     rights_role(j->who->role));
+	if (j->who->role == PLAN_CLIENT && !d->local)
+		return rights_refuse(j, "a client must not delete drives that are not local ones");
+	if (d->plan.wanted == PLAN_FORGOTTEN)
+		return rights_refuse(j, "a drive that was forgotten stays so");
+	return d->plan.extents ? rights_refuse(j, "the drive has extents") : RIGHTS_ALLOWED;
+}
+
+enum rights_verdict rule_drive_end(struct judged *j)
+{
+	return judge_change(j, change_drive_end);
 }
 
 static enum rights_verdict check_take(struct judged *j, const struct plan_access *old)
@@ -456,13 +497,104 @@ enum rights_verdict rule_roster(struct judged *j)
 	return RIGHTS_ALLOWED;
 }
 
+/* Of volume/V a holder changes one thing: the first rosters of its groups are in the store. */
+static enum rights_verdict change_volume(struct judged *j, const union obj_any *old)
+{
+	struct obj_volume want = old->volume;
+	int ret;
+
+	if (!is_there(old))
+		return rights_refuse(j, "the controller makes this key");
+	memcpy(want.o.op, j->is->o.op, sizeof(want.o.op));
+	want.o.v = j->is->o.v;
+	want.plan.fresh = false;
+	ret = obj_gives(KEY_VOLUME, &want, &j->is->o, &j->is->o);
+	if (ret < 0)
+		return unread(j, ret);
+	if (!ret)
+		return rights_refuse(j, "the holder of a volume may clear fresh, and nothing else");
+	return check_unknown(j, old);
+}
+
+enum rights_verdict rule_volume(struct judged *j)
+{
+	struct obj_access access;
+
+	VERDICT(read_access(j, &access));
+	if (access.plan.mode != PLAN_RW || !is_self(j, &access.plan.holder))
+		return rights_refuse(j, "only the holder writes that a volume is not fresh any more");
+	return judge_change(j, change_volume);
+}
+
 static bool is_create(const struct obj_task *t)
 {
 	return !strcmp(t->verb, VERB_CREATE);
 }
 
+static bool is_drive_task(const struct obj_task *t)
+{
+	return !strcmp(t->verb, VERB_EXPORT) || !strcmp(t->verb, VERB_UNEXPORT);
+}
+
+static bool uuid_arg(const struct obj_task *t, const char *name, struct muuid *out)
+{
+	const char *text = json_string_value(json_object_get(t->args, name));
+
+	return text && !muuid_parse(text, out);
+}
+
+/* The host that carries the task out, if not the one that has its drive. */
+static enum rights_verdict host_of_task(struct judged *j, const struct obj_task *t, struct muuid *out)
+{
+	*out = t->host;
+	return json_object_get(t->args, "host") && !uuid_arg(t, "host", out) ?
+	       rights_refuse(j, "the host is no UUID") : RIGHTS_ALLOWED;
+}
+
+/* An agent carries out its own tasks, whichever host has requested them. @local: a local drive. */
+static enum rights_verdict check_carries(struct judged *j, const struct obj_task *t, bool local)
+{
+	struct key k = { .kind = KEY_DRIVE };
+	enum rights_verdict v;
+	struct muuid host;
+	union obj_any x;
+	u64 modified;
+
+	VERDICT(host_of_task(j, t, &host));
+	memset(&x, 0, sizeof(x));
+	if (!strcmp(t->verb, VERB_UNEXPORT)) {
+		if (!uuid_arg(t, "drive", &k.drive))
+			return rights_refuse(j, "the drive is no UUID");
+		v = read_key(j, &k, &x, &modified);
+		if (!v && is_there(&x)) {
+			host = x.drive.plan.host;
+			local = local && !x.drive.local;
+		} else {
+			local = false;
+		}
+		obj_free(k.kind, &x);
+		if (v)
+			return v;
+	}
+	if (!is_self(j, &host))
+		return rights_refuse(j, "a client may only export and unexport drives of its own");
+	return local ? rights_refuse(j, "a client may only unexport local drives") : RIGHTS_ALLOWED;
+}
+
+/* A client exports and unexports drives that no other host reaches. */
+static enum rights_verdict check_drive_task(struct judged *j, const struct obj_task *t)
+{
+	bool export = !strcmp(t->verb, VERB_EXPORT);
+
+	if (export && !json_is_true(json_object_get(t->args, "local")))
+		return rights_refuse(j, "a client may only export local drives");
+	return check_carries(j, t, !export);
+}
+
 static enum rights_verdict check_about(struct judged *j, const struct obj_task *t)
 {
+	if (is_drive_task(t))
+		return check_drive_task(j, t);
 	if (strncmp(t->verb, VERB_VOLUME, strlen(VERB_VOLUME)) || muuid_null(&t->volume))
 		return rights_refuse(j, "a client may only create volumes, and change those that allow it");
 	return check_allow(j, &t->volume);
@@ -475,12 +607,17 @@ static enum rights_verdict check_new_task(struct judged *j, const struct obj_tas
 		return rights_refuse(j, "the task must name the host that requests it");
 	if (t->state != OBJ_TASK_WAITING || t->progress.total || t->step[0] || t->error[0])
 		return rights_refuse(j, "a new task waits, and only the controller reports its progress");
-	if (t->stage || t->plan.version || t->plan.puts || t->segments)
+	if (t->stage || t->plan.version || t->plan.puts || t->segments || !muuid_null(&t->drive))
 		return rights_refuse(j, "only the controller chooses drives and decides versions");
 	if (!is_create(t))
 		return check_about(j, t);
 	return muuid_null(&t->volume) ? RIGHTS_ALLOWED :
 	       rights_refuse(j, "a create names no volume: the controller does");
+}
+
+static bool is_running(const struct obj_task *t)
+{
+	return t->state == OBJ_TASK_WAITING || t->state == OBJ_TASK_RUNNING || t->state == OBJ_TASK_CANCELLING;
 }
 
 /* Of a task that is there a client changes one thing: it requests the end. */
@@ -489,9 +626,7 @@ static enum rights_verdict check_cancel(struct judged *j, const struct obj_task 
 	struct obj_task want = *old;
 	int ret;
 
-	if (j->is->task.state != OBJ_TASK_CANCELLING ||
-	    (old->state != OBJ_TASK_WAITING && old->state != OBJ_TASK_RUNNING &&
-	     old->state != OBJ_TASK_CANCELLING))
+	if (j->is->task.state != OBJ_TASK_CANCELLING || !is_running(old))
 		return rights_refuse(j, "a client may only cancel a task, and one that has not ended");
 	memcpy(want.o.op, j->is->o.op, sizeof(want.o.op));
 	want.o.v = j->is->o.v;
@@ -508,9 +643,51 @@ static enum rights_verdict check_cancel(struct judged *j, const struct obj_task 
 	       rights_refuse(j, "another host has requested this task");
 }
 
+/*
+ * The agent of a client carries out its own drive tasks: it reports how far it is, and which drive
+ * it has chosen, once.
+ */
+static enum rights_verdict check_progress(struct judged *j, const struct obj_task *old)
+{
+	const struct obj_task *is = &j->is->task;
+	struct obj_task want = *is;
+	int ret;
+
+	if (!muuid_null(&old->drive) && !muuid_equal(&old->drive, &is->drive))
+		return rights_refuse(j, "the drive of a task stays");
+	want.o = old->o;
+	memcpy(want.o.op, is->o.op, sizeof(want.o.op));
+	want.o.v = is->o.v;
+	want.args = old->args;
+	want.uuid = old->uuid;
+	memcpy(want.verb, old->verb, sizeof(want.verb));
+	memcpy(want.user, old->user, sizeof(want.user));
+	want.host = old->host;
+	want.volume = old->volume;
+	want.created = old->created;
+	want.stage = old->stage;
+	want.plan = old->plan;
+	want.segments = old->segments;
+	want.segment = old->segment;
+	want.afters = old->afters;
+	want.after = old->after;
+	ret = obj_gives(KEY_TASK, &want, &is->o, &is->o);
+	if (ret < 0)
+		return unread(j, ret);
+	return ret ? check_carries(j, old, false) :
+	       rights_refuse(j, "an agent reports the state of its task, and must change nothing else of it");
+}
+
+static enum rights_verdict check_old_task(struct judged *j, const struct obj_task *old)
+{
+	if (is_drive_task(old) && is_running(old) && j->is->task.state != OBJ_TASK_CANCELLING)
+		return check_progress(j, old);
+	return check_cancel(j, old);
+}
+
 static enum rights_verdict change_task(struct judged *j, const union obj_any *old)
 {
-	VERDICT(is_there(old) ? check_cancel(j, &old->task) : check_new_task(j, &j->is->task));
+	VERDICT(is_there(old) ? check_old_task(j, &old->task) : check_new_task(j, &j->is->task));
 	return check_unknown(j, old);
 }
 

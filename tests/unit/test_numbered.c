@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Access numbers in messages of the family "meshblk": which attributes libmesh sends, and which it
+ * reads. The attributes are those of blkctl, with which the kernel is tried.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Sending and receiving are stand-ins below. */
+#define mesh_msg	genl_msg
+#define mesh_call	genl_call
+#define mesh_dump	genl_dump
+#include "userspace/libmesh/genl.c"
+#undef mesh_msg
+#undef mesh_call
+#undef mesh_dump
+
+struct nl_msg *mesh_msg(struct mesh *m, enum mesh_family f, u8 cmd, int flags, size_t bytes, int *err);
+int mesh_call(struct mesh *m, enum mesh_family f, struct nl_msg *msg, mesh_parse_fn fn, void *arg);
+int mesh_dump(struct mesh *m, enum mesh_family f, u8 cmd, mesh_parse_fn fn, struct mesh_list *l);
+
+#include "userspace/libmesh/grow.c"
+#include "userspace/libmesh/client.c"
+#include "userspace/libmesh/access.c"
+#include "userspace/libmesh/serve.c"
+
+#include "suite.h"
+
+static const struct muuid volume = { { 1 } }, host = { { 2 } }, extent = { { 3 } };
+static struct nl_msg *sent;	/* the last message */
+static struct nl_msg *answer;	/* the kernel's; NULL: an acknowledgment alone */
+static int refusal;
+static u8 sent_cmd;
+
+struct nl_msg *mesh_msg(struct mesh *m, enum mesh_family f, u8 cmd, int flags, size_t bytes, int *err)
+{
+	struct nl_msg *msg = nlmsg_alloc_size(bytes + 4096);
+
+	(void)m;
+	*err = 0;
+	(void)f;
+	sent_cmd = cmd;
+	CU_ASSERT_FATAL(msg && genlmsg_put(msg, 0, 0, 7, 0, flags, cmd, 1));
+	return msg;
+}
+
+int mesh_call(struct mesh *m, enum mesh_family f, struct nl_msg *msg, mesh_parse_fn fn, void *arg)
+{
+	struct nlattr *tb[MESHBLK_A_MAX + 1];
+	int err = refusal;
+
+	(void)m; (void)f;
+	nlmsg_free(sent);
+	sent = msg;
+	if (answer && fn) {
+		CU_ASSERT_EQUAL(genlmsg_parse(nlmsg_hdr(answer), 0, tb, MESHBLK_A_MAX, NULL), 0);
+		err = fn(arg, tb, nlmsg_hdr(answer));
+		err = err ? err : refusal;
+	}
+	return err;
+}
+
+int mesh_dump(struct mesh *m, enum mesh_family f, u8 cmd, mesh_parse_fn fn, struct mesh_list *l)
+{
+	(void)m; (void)f; (void)cmd; (void)fn;
+	*l = (struct mesh_list) { NULL, 0 };
+	return -ENOSYS;
+}
+
+int put_secret(struct mesh *m, struct nl_msg *msg, int attr, const char *name, const void *bytes,
+	       size_t len)
+{
+	(void)m; (void)name; (void)bytes; (void)len;
+	return nla_put_s32(msg, attr, 99);
+}
+
+int put_keys(struct mesh *m, struct nl_msg *msg, int first, const struct mesh_key *keys, size_t n)
+{
+	(void)m; (void)msg; (void)first; (void)keys; (void)n;
+	return -ENOSYS;
+}
+
+int call_secret(struct mesh *m, enum mesh_family f, struct nl_msg *msg, int err)
+{
+	return err ? err : mesh_call(m, f, msg, NULL, NULL);
+}
+
+static struct nlattr *has(int attr)
+{
+	return nlmsg_find_attr(nlmsg_hdr(sent), GENL_HDRLEN, attr);
+}
+
+static void begin_answer(u8 cmd)
+{
+	nlmsg_free(answer);
+	answer = nlmsg_alloc_size(1 << 16);
+	CU_ASSERT_FATAL(answer && genlmsg_put(answer, 0, 0, 7, 0, 0, cmd, 1));
+}
+
+static void end(void)
+{
+	nlmsg_free(answer);
+	nlmsg_free(sent);
+	answer = sent = NULL;
+	refusal = 0;
+}
+
+static u32 places[] = { 1, 5 };
+static u8 roster[MESHBLK_ROSTER_BYTES] = { 0x61, [MESHBLK_ROSTER_BYTES - 1] = 0x7a };
+
+static struct meshblk_member one = { .kind = MESHBLK_KIND_MEM, .size = 4096 };
+
+static struct meshblk_volume numbered_volume(void)
+{
+	return (struct meshblk_volume) { .uuid = volume, .lba = 512, .version = 3, .numbered = true,
+		.attach = 1ULL << 51 | 2 << 16, .nr_members = 1, .members = &one };
+}
+
+static void set(void)
+{
+	struct meshblk_volume v = numbered_volume();
+
+	CU_ASSERT_EQUAL(meshblk_volume_set(NULL, &v), 0);
+	CU_ASSERT_EQUAL(sent_cmd, MESHBLK_CMD_VOLUME_SET);
+	CU_ASSERT(has(MESHBLK_A_NUMBERED) && nla_len(has(MESHBLK_A_NUMBERED)) == 0);
+	/* Also without a salt: of every level. */
+	CU_ASSERT(has(MESHBLK_A_ATTACH) && nla_get_u64(has(MESHBLK_A_ATTACH)) == v.attach);
+	CU_ASSERT(!has(MESHBLK_A_SALT_SERIAL));
+	CU_ASSERT(!has(MESHBLK_A_SERVED));
+	CU_ASSERT(!has(MESHBLK_A_BARS));
+	v.served = 1ULL << 51 | 1 << 16;
+	v.bars = places;
+	v.nr_bars = 2;
+	v.salt = 7;
+	CU_ASSERT_EQUAL(meshblk_volume_set(NULL, &v), 0);
+	CU_ASSERT(has(MESHBLK_A_SERVED) && nla_get_u64(has(MESHBLK_A_SERVED)) == v.served);
+	CU_ASSERT(has(MESHBLK_A_BARS) && nla_len(has(MESHBLK_A_BARS)) == sizeof(places) &&
+		  !memcmp(nla_data(has(MESHBLK_A_BARS)), places, sizeof(places)));
+	CU_ASSERT(has(MESHBLK_A_SALT_SERIAL) && has(MESHBLK_A_ATTACH));
+	end();
+}
+
+/* All that a volume without an access number gets is as it was. */
+static void set_unnumbered(void)
+{
+	struct meshblk_volume v = numbered_volume();
+
+	v.numbered = false;
+	v.served = 5;
+	v.bars = places;
+	v.nr_bars = 2;
+	CU_ASSERT_EQUAL(meshblk_volume_set(NULL, &v), 0);
+	CU_ASSERT(!has(MESHBLK_A_NUMBERED) && !has(MESHBLK_A_ATTACH));
+	CU_ASSERT(!has(MESHBLK_A_SERVED) && !has(MESHBLK_A_BARS));
+	v.salt = 7;
+	CU_ASSERT_EQUAL(meshblk_volume_set(NULL, &v), 0);
+	CU_ASSERT(!has(MESHBLK_A_NUMBERED) && has(MESHBLK_A_ATTACH));
+	end();
+}
+
+static void put_group(u32 place, size_t bytes)
+{
+	struct nlattr *g = nla_nest_start(answer, MESHBLK_A_GROUP);
+
+	nla_put_u32(answer, MESHBLK_P_PLACE, place);
+	if (bytes)
+		nla_put(answer, MESHBLK_P_ROSTER, bytes, roster);
+	nla_nest_end(answer, g);
+}
+
+/* Two attributes of groups, as the kernel makes them of long tables. */
+static void put_groups(void)
+{
+	struct nlattr *t = nla_nest_start(answer, MESHBLK_A_GROUPS);
+
+	put_group(0, sizeof(roster));
+	put_group(2, 0);
+	nla_nest_end(answer, t);
+	t = nla_nest_start(answer, MESHBLK_A_GROUPS);
+	put_group(4, sizeof(roster) - 1);
+	nla_nest_end(answer, t);
+}
+
+static void ended(void)
+{
+	struct meshblk_group *g;
+	u32 n;
+
+	begin_answer(MESHBLK_CMD_VOLUME_DEL);
+	put_groups();
+	CU_ASSERT_EQUAL(meshblk_volume_end(NULL, &volume, true, &g, &n), 0);
+	CU_ASSERT_EQUAL(sent_cmd, MESHBLK_CMD_VOLUME_DEL);
+	CU_ASSERT(has(MESHBLK_A_FORCE) != NULL);
+	CU_ASSERT(has(MESHBLK_A_VOLUME_UUID) && !memcmp(nla_data(has(MESHBLK_A_VOLUME_UUID)), &volume, 16));
+	CU_ASSERT_EQUAL_FATAL(n, 3);
+	CU_ASSERT(g[0].place == 0 && g[0].any && !memcmp(g[0].roster, roster, sizeof(roster)));
+	CU_ASSERT(g[1].place == 2 && !g[1].any);
+	/* No roster has another size. */
+	CU_ASSERT(g[2].place == 4 && !g[2].any);
+	free(g);
+	refusal = -EBUSY;
+	CU_ASSERT_EQUAL(meshblk_volume_end(NULL, &volume, false, &g, &n), -EBUSY);
+	CU_ASSERT(!has(MESHBLK_A_FORCE) && !g && !n);
+	end();
+}
+
+static void put_refused(void)
+{
+	struct nlattr *t = nla_nest_start(answer, MESHBLK_A_MEMBERS);
+	struct nlattr *m = nla_nest_start(answer, MESHBLK_A_MEMBER);
+
+	nla_put_u8(answer, MESHBLK_M_KIND, MESHBLK_KIND_RDDA);
+	put_uuid(answer, MESHBLK_M_EXTENT_UUID, &extent);
+	nla_put_string(answer, MESHBLK_M_STATE, MESHBLK_STATE_REFUSED);
+	nla_put_s32(answer, MESHBLK_M_ERROR, -EBUSY);
+	nla_put_u64(answer, MESHBLK_M_ATTACH, 77);
+	put_uuid(answer, MESHBLK_M_HOLDER, &host);
+	nla_nest_end(answer, m);
+	nla_nest_end(answer, t);
+}
+
+static void get(void)
+{
+	struct meshblk_volume v;
+
+	begin_answer(MESHBLK_CMD_VOLUME_GET);
+	put_uuid(answer, MESHBLK_A_VOLUME_UUID, &volume);
+	nla_put_string(answer, MESHBLK_A_STATE, MESHBLK_STATE_FENCED);
+	nla_put_flag(answer, MESHBLK_A_NUMBERED);
+	nla_put_u64(answer, MESHBLK_A_ATTACH, 5 << 16 | 3);
+	nla_put_u64(answer, MESHBLK_A_SERVED, 4 << 16);
+	nla_put(answer, MESHBLK_A_BARS, sizeof(places), places);
+	nla_put_u64(answer, MESHBLK_A_FENCED, 9 << 16);
+	put_uuid(answer, MESHBLK_A_HOST_UUID, &host);
+	put_refused();
+	put_groups();
+	CU_ASSERT_EQUAL(meshblk_volume_get(NULL, &volume, &v), 0);
+	CU_ASSERT(v.numbered && v.attach == (5 << 16 | 3) && v.served == 4 << 16);
+	CU_ASSERT(v.fenced == 9 << 16 && muuid_equal(&v.fencer, &host));
+	CU_ASSERT(v.nr_bars == 2 && v.bars[0] == 1 && v.bars[1] == 5);
+	CU_ASSERT_FATAL(v.nr_members == 1 && v.nr_groups == 3);
+	CU_ASSERT(v.members[0].attach == 77 && muuid_equal(&v.members[0].holder, &host));
+	CU_ASSERT(v.members[0].error == -EBUSY);
+	CU_ASSERT(v.groups[0].any && v.groups[2].place == 4);
+	meshblk_volume_free(&v);
+	CU_ASSERT(!v.bars);
+	end();
+}
+
+static void probe(void)
+{
+	struct meshblk_probe p = { .unknown = true };
+
+	begin_answer(MESHBLK_CMD_MEMBER_PROBE);
+	nla_put_u64(answer, MESHBLK_A_ATTACH, 6 << 16);
+	put_uuid(answer, MESHBLK_A_HOST_UUID, &host);
+	nla_put_u32(answer, MESHBLK_A_WRITERS, 1);
+	nla_put_u32(answer, MESHBLK_A_READERS, 2);
+	CU_ASSERT_EQUAL(meshblk_member_probe(NULL, 4, &extent, &p), 0);
+	CU_ASSERT_EQUAL(sent_cmd, MESHBLK_CMD_MEMBER_PROBE);
+	CU_ASSERT(has(MESHBLK_A_TARGET_ID) && nla_get_u32(has(MESHBLK_A_TARGET_ID)) == 4);
+	CU_ASSERT(has(MESHBLK_A_EXTENT_UUID) && !memcmp(nla_data(has(MESHBLK_A_EXTENT_UUID)), &extent, 16));
+	CU_ASSERT(p.attach == 6 << 16 && muuid_equal(&p.attacher, &host));
+	CU_ASSERT(p.writers == 1 && p.readers == 2 && !p.unknown);
+	nla_put_flag(answer, MESHBLK_A_UNKNOWN);
+	CU_ASSERT_EQUAL(meshblk_member_probe(NULL, 4, &extent, &p), 0);
+	CU_ASSERT(p.unknown);
+	end();
+}
+
+static struct mesh_event got;
+static u8 got_roster[MESHBLK_ROSTER_BYTES];
+
+static void keep(void *priv, const struct mesh_event *e)
+{
+	(void)priv;
+	got = *e;
+	if (e->roster)
+		memcpy(got_roster, e->roster, sizeof(got_roster));
+}
+
+static void report(void)
+{
+	struct mesh m = { .family = { 7, 8 } };
+	struct listener l = { &m, keep, NULL };
+	struct nlmsghdr *h = nlmsg_hdr(answer);
+
+	h->nlmsg_type = 7;
+	CU_ASSERT_EQUAL(on_event(answer, &l), NL_OK);
+}
+
+static void events(void)
+{
+	begin_answer(MESHBLK_CMD_EVENT);
+	nla_put_u32(answer, MESHBLK_A_EVENT, MESHBLK_EV_FENCED);
+	put_uuid(answer, MESHBLK_A_VOLUME_UUID, &volume);
+	nla_put_u64(answer, MESHBLK_A_ATTACH, 8 << 16);
+	put_uuid(answer, MESHBLK_A_HOST_UUID, &host);
+	report();
+	CU_ASSERT(got.event == MESHBLK_EV_FENCED && muuid_equal(&got.uuid, &volume));
+	CU_ASSERT(got.attach == 8 << 16 && muuid_equal(&got.host, &host) && !got.roster);
+	begin_answer(MESHBLK_CMD_EVENT);
+	nla_put_u32(answer, MESHBLK_A_EVENT, MESHBLK_EV_ROSTER);
+	put_uuid(answer, MESHBLK_A_VOLUME_UUID, &volume);
+	nla_put_u32(answer, MESHBLK_A_PLACE, 12);
+	nla_put(answer, MESHBLK_A_ROSTER, sizeof(roster), roster);
+	report();
+	CU_ASSERT(got.event == MESHBLK_EV_ROSTER && got.place == 12 && got.roster);
+	CU_ASSERT(!memcmp(got_roster, roster, sizeof(roster)));
+	begin_answer(MESHBLK_CMD_EVENT);
+	nla_put_u32(answer, MESHBLK_A_EVENT, MESHBLK_EV_ROSTER);
+	nla_put(answer, MESHBLK_A_ROSTER, sizeof(roster) - 4, roster);
+	report();
+	CU_ASSERT(!got.roster);
+	end();
+}
+
+static const struct suite_test tests[] = {
+	{ "a numbered volume is set", set },
+	{ "another one is set as before", set_unnumbered },
+	{ "the end of a volume gives its rosters", ended },
+	{ "a volume's number, bars, holder, and what fenced it", get },
+	{ "a probe", probe },
+	{ "events", events },
+	{ NULL, NULL },
+};
+
+int main(void)
+{
+	return suite_main("access numbers in messages", tests);
+}

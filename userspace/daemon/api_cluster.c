@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Which cluster this machine is of. What changes that may block, and runs on a thread. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "userspace/daemon/api_in.h"
+#include "userspace/daemon/job.h"
+#include "userspace/format/json.h"
+
+#define TOKEN_SECONDS	3600
+#define ROLE_USUAL	"client"
+
+/* Of the thread and its request; the request may go first. */
+struct work {
+	struct cluster *cluster;
+	int	(*fn)(struct work *w);
+	char	name[OBJ_TEXT];
+	u8	role;
+	unsigned int seconds;
+	char	token[TOKEN_TEXT];
+	char	why[CLUSTER_WHY];
+};
+
+struct state {
+	struct job *job;
+	struct work *work;		/* the job's: good until job_free() */
+};
+
+static void state_drop(void *state)
+{
+	struct state *s = state;
+
+	if (s->job)
+		job_free(s->job);
+	free(s);
+}
+
+static void work_drop(void *arg)
+{
+	struct work *w = arg;
+
+	explicit_bzero(w, sizeof(*w));
+	free(w);
+}
+
+static int work_run(void *arg)
+{
+	struct work *w = arg;
+
+	return w->fn(w);
+}
+
+static int begin(struct api *a, int (*fn)(struct work *w))
+{
+	struct state *s = calloc(1, sizeof(*s));
+
+	if (!s)
+		return -ENOMEM;
+	a->state = s;
+	a->drop = state_drop;
+	s->work = calloc(1, sizeof(*s->work));
+	if (!s->work)
+		return -ENOMEM;
+	s->work->cluster = a->d->cluster;
+	s->work->fn = fn;
+	s->job = job_new(work_run, s->work, work_drop);
+	if (!s->job) {
+		free(s->work);
+		return -ENOMEM;
+	}
+	return 0;
+}
+
+/* The thread is not stopped by ^C: half of a join would be worse than all of it. */
+static int run(struct api *a)
+{
+	struct state *s = a->state;
+	int ret = job_run(s->job);
+	const char *kind;
+
+	if (ret == -EINPROGRESS)
+		return ret;
+	if (ret >= 0)
+		return 0;
+	kind = ret == -ENOTCONN || ret == -ETIMEDOUT || ret == -EIO || ret == -ECONNREFUSED ? "unreachable" :
+	       ret == -EBUSY ? "in-use" : ret == -EEXIST || ret == -EALREADY ? "exists" :
+	       ret == -EACCES || ret == -EPERM || ret == -EKEYREJECTED ? "refused" :
+	       ret == -EINVAL || ret == -EBADMSG || ret == -EPROTONOSUPPORT ? "usage" : "failed";
+	return api_fail(a, ret, kind, "%s", s->work->why[0] ? s->work->why : strerror(-ret));
+}
+
+static json_t *cluster_json(const struct api *a)
+{
+	const struct obj_cluster *c = copy_obj(a->d->copy, &(struct key) { .kind = KEY_CLUSTER });
+	const char *role = obj_role(cluster_role(a->d->cluster));
+	json_t *j = json_object();
+
+	jset_uuid(j, "host_uuid", &a->d->host);
+	jset_str(j, "host", api_host_name(a, &a->d->host).s);
+	jset_str(j, "role", role ? role : "?");
+	jset_bool(j, "alone", cluster_alone(a->d->cluster));
+	if (c) {
+		jset_uuid(j, "cluster_uuid", &c->plan.uuid);
+		jset_str(j, "cluster", c->name);
+		jset_u64(j, "generation", c->plan.generation);
+		jset_u64(j, "format", c->plan.format);
+	}
+	return j;
+}
+
+static int do_init(struct work *w)
+{
+	return cluster_init(w->cluster, w->name, w->why);
+}
+
+int api_cluster_init(struct api *a)
+{
+	struct state *s;
+	int err;
+
+	if (!a->state) {
+		if (!cluster_alone(a->d->cluster))
+			return api_fail(a, -EEXIST, "exists", "this machine is in a cluster already: 'meshctl cluster token' lets "
+					"other hosts join it");
+		err = begin(a, do_init);
+		if (err)
+			return err;
+		s = a->state;
+		snprintf(s->work->name, sizeof(s->work->name), "%s", api_text(a, "name") ? api_text(a, "name") : "");
+	}
+	err = run(a);
+	if (!err)
+		a->result = cluster_json(a);
+	return err;
+}
+
+static int do_token(struct work *w)
+{
+	return cluster_token(w->cluster, w->role, w->seconds, w->token, w->why);
+}
+
+int api_cluster_token(struct api *a)
+{
+	const char *role = api_text(a, "role") ? api_text(a, "role") : ROLE_USUAL;
+	u64 seconds = api_number(a, "expires") ? api_number(a, "expires") : TOKEN_SECONDS;
+	struct state *s;
+	int err;
+
+	if (!a->state) {
+		if (cluster_alone(a->d->cluster))
+			return api_fail(a, -ENOKEY, "refused", "this machine is in no cluster that others can join: begin with "
+					"'meshctl cluster init'");
+		err = begin(a, do_token);
+		if (err)
+			return err;
+		s = a->state;
+		s->work->role = token_role_of(role);
+		s->work->seconds = (unsigned int)seconds;
+	}
+	s = a->state;
+	err = run(a);
+	if (!err)
+		a->result = json_pack("{s:s, s:s, s:I}", "token", s->work->token, "role", role, "expires",
+				      (json_int_t)(api_now() + seconds));
+	return err;
+}
+
+static int do_join(struct work *w)
+{
+	return cluster_join(w->cluster, w->token, w->why);
+}
+
+/* All that was read is of another store: the daemon starts again, after this answer. */
+static int moved(struct api *a)
+{
+	int err = run(a);
+
+	if (!err) {
+		a->d->again = true;
+		a->result = json_pack("{s:s, s:b}", "host_uuid", muuid_str(&a->d->host).s, "restarts", 1);
+	}
+	return err;
+}
+
+int api_cluster_join(struct api *a)
+{
+	const char *text = api_text(a, "token");
+	struct state *s;
+	int err;
+
+	if (!a->state) {
+		if (!text || strlen(text) >= TOKEN_TEXT)
+			return api_fail(a, -EINVAL, "usage", "TOKEN: that is none; 'meshctl cluster token' on a host of the "
+					"cluster prints one");
+		err = begin(a, do_join);
+		if (err)
+			return err;
+		s = a->state;
+		snprintf(s->work->token, sizeof(s->work->token), "%s", text);
+	}
+	return moved(a);
+}
+
+static int do_leave(struct work *w)
+{
+	return cluster_leave(w->cluster, w->why);
+}
+
+int api_cluster_leave(struct api *a)
+{
+	int err = a->state ? 0 : begin(a, do_leave);
+
+	return err ?: moved(a);
+}
+
+int api_version(struct api *a)
+{
+	const struct obj_alive *alive = copy_obj(a->d->copy, &(struct key) { .kind = KEY_ALIVE, .host = a->d->host });
+
+	a->result = cluster_json(a);
+	jset_str(a->result, "version", MESHD_VERSION);
+	jset_str(a->result, "module", alive ? alive->module : "");
+	return 0;
+}

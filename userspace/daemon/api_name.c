@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "userspace/daemon/api_in.h"
+
+#define START_MIN	4	/* digits of the start of a UUID */
+
+/* True if @text is a UUID, or the start of one that is long enough not to be a name by chance. */
+static bool starts(const struct muuid *u, const char *text)
+{
+	size_t len = strlen(text);
+
+	return len >= START_MIN && len < MUUID_TEXT && !strncasecmp(muuid_str(u).s, text, len);
+}
+
+/*
+ * Candidates of one name: one that is called so is before those whose UUID begins so.
+ * @fits: 2: it is; 1: it begins so; 0: another one.
+ */
+struct search {
+	enum key_kind kind;
+	const char *noun, *list;	/* "host", "host list" */
+	int	(*fits)(const struct api *a, const void *obj, const char *text);
+};
+
+static int search(struct api *a, const struct search *s, const char *text, const void **out)
+{
+	const struct key all = { .kind = s->kind };
+	const struct copy_item *i = NULL;
+	const void *found = NULL;
+	unsigned int n = 0;
+	int best = 0, fits;
+
+	while ((i = copy_next(a->d->copy, &all, 0, i))) {
+		fits = i->obj ? s->fits(a, i->obj, text) : 0;
+		if (!fits || fits < best)
+			continue;
+		n = fits > best ? 1 : n + 1;
+		best = fits;
+		found = i->obj;
+	}
+	if (n == 1) {
+		*out = found;
+		return 0;
+	}
+	if (n)
+		return api_fail(a, -ENOTUNIQ, "not-found", "'%s' fits %u %ss: name one by its UUID, from 'meshctl %s'",
+				text, n, s->noun, s->list);
+	return api_fail(a, -ENOENT, "not-found", "there is no %s '%s': see 'meshctl %s'", s->noun, text, s->list);
+}
+
+static int host_fits(const struct api *a, const void *obj, const char *text)
+{
+	const struct obj_host *h = obj;
+	size_t len = strlen(text);
+
+	(void)a;
+	if (h->plan.removed)
+		return 0;
+	if (!strcmp(h->name, text) || !strcasecmp(muuid_str(&h->plan.uuid).s, text))
+		return 2;
+	return (len && !strncmp(h->name, text, len)) || starts(&h->plan.uuid, text);
+}
+
+static const struct search hosts = { KEY_HOST, "host", "host list", host_fits };
+
+int api_host(struct api *a, const char *text, const struct obj_host **out)
+{
+	const void *found = NULL;
+	int err;
+
+	if (!text) {
+		*out = copy_obj(a->d->copy, &(struct key) { .kind = KEY_HOST, .host = a->d->host });
+		return *out ? 0 : api_fail(a, -ENOENT, "not-found", "this host is not in the cluster store yet; try again "
+					   "in a moment, or name one with --host");
+	}
+	err = search(a, &hosts, text, &found);
+	*out = found;
+	return err;
+}
+
+/* "HOST:DEVICE", of a host by its whole name or UUID. */
+static bool is_at(const struct api *a, const struct obj_drive *d, const char *text)
+{
+	const char *device = strstr(text, ":/");
+	const struct obj_host *h = copy_obj(a->d->copy, &(struct key) { .kind = KEY_HOST, .host = d->plan.host });
+	size_t len;
+
+	if (!device)
+		return text[0] == '/' && muuid_equal(&d->plan.host, &a->d->host) && !strcmp(d->path, text);
+	len = (size_t)(device - text);
+	if (!h || strcmp(d->path, device + 1))
+		return false;
+	return (strlen(h->name) == len && !strncmp(h->name, text, len)) ||
+	       (len == MUUID_TEXT - 1 && !strncasecmp(muuid_str(&d->plan.host).s, text, len));
+}
+
+static int drive_fits(const struct api *a, const void *obj, const char *text)
+{
+	const struct obj_drive *d = obj;
+
+	if (d->plan.wanted == PLAN_FORGOTTEN)
+		return 0;
+	if (!strcmp(d->name, text) || !strcasecmp(muuid_str(&d->plan.uuid).s, text) || is_at(a, d, text))
+		return 2;
+	return starts(&d->plan.uuid, text);
+}
+
+static const struct search drives = { KEY_DRIVE, "drive", "drive list", drive_fits };
+
+int api_drive(struct api *a, const char *text, const struct obj_drive **out)
+{
+	const void *found = NULL;
+	int err = search(a, &drives, text ? text : "", &found);
+
+	*out = found;
+	return err;
+}
+
+static int volume_fits(const struct api *a, const void *obj, const char *text)
+{
+	const struct obj_volume *v = obj;
+
+	(void)a;
+	if (!strcmp(v->record->name, text) || !strcasecmp(muuid_str(&v->plan.uuid).s, text))
+		return 2;
+	return starts(&v->plan.uuid, text);
+}
+
+static const struct search volumes = { KEY_VOLUME, "volume", "volume list", volume_fits };
+
+int api_volume(struct api *a, const char *text, const struct obj_volume **out)
+{
+	const void *found = NULL;
+	int err = search(a, &volumes, text ? text : "", &found);
+
+	*out = found;
+	return err;
+}
+
+static int task_fits(const struct api *a, const void *obj, const char *text)
+{
+	const struct obj_task *t = obj;
+
+	(void)a;
+	return !strcasecmp(muuid_str(&t->uuid).s, text) ? 2 : starts(&t->uuid, text);
+}
+
+static const struct search tasks = { KEY_TASK, "task", "task list --all", task_fits };
+
+int api_task(struct api *a, const char *text, const struct obj_task **out)
+{
+	const void *found = NULL;
+	int err = search(a, &tasks, text ? text : "", &found);
+
+	*out = found;
+	return err;
+}
+
+json_t *api_hosts(struct api *a, const json_t *texts, int *err)
+{
+	json_t *out = json_array(), *t;
+	const struct obj_host *h;
+	size_t i;
+
+	*err = 0;
+	json_array_foreach((json_t *)texts, i, t) {
+		*err = api_host(a, json_string_value(t), &h);
+		if (*err)
+			break;
+		json_array_append_new(out, json_string(muuid_str(&h->plan.uuid).s));
+	}
+	if (!*err)
+		return out;
+	json_decref(out);
+	return NULL;
+}
+
+json_t *api_drives(struct api *a, const json_t *texts, int *err)
+{
+	json_t *out = json_array(), *t;
+	const struct obj_drive *d;
+	size_t i;
+
+	*err = 0;
+	json_array_foreach((json_t *)texts, i, t) {
+		*err = api_drive(a, json_string_value(t), &d);
+		if (*err)
+			break;
+		json_array_append_new(out, json_string(muuid_str(&d->plan.uuid).s));
+	}
+	if (!*err)
+		return out;
+	json_decref(out);
+	return NULL;
+}
+
+struct api_name api_host_name(const struct api *a, const struct muuid *host)
+{
+	const struct obj_host *h = muuid_null(host) ? NULL :
+		copy_obj(a->d->copy, &(struct key) { .kind = KEY_HOST, .host = *host });
+	struct api_name n;
+
+	snprintf(n.s, sizeof(n.s), "%s", h && h->name[0] ? h->name : muuid_str(host).s);
+	return n;
+}
+
+struct api_name api_volume_name(const struct api *a, const struct muuid *volume)
+{
+	const struct obj_volume *v = api_volume_get(a, volume);
+	struct api_name n;
+
+	snprintf(n.s, sizeof(n.s), "%s", v ? v->record->name : muuid_str(volume).s);
+	return n;
+}
+
+bool api_host_alive(const struct api *a, const struct muuid *host)
+{
+	return copy_get(a->d->copy, &(struct key) { .kind = KEY_ALIVE, .host = *host });
+}
+
+const struct obj_volume *api_volume_get(const struct api *a, const struct muuid *volume)
+{
+	return muuid_null(volume) ? NULL :
+	       copy_obj(a->d->copy, &(struct key) { .kind = KEY_VOLUME, .volume = *volume });
+}
+
+const struct obj_access *api_access_get(const struct api *a, const struct muuid *volume)
+{
+	return copy_obj(a->d->copy, &(struct key) { .kind = KEY_ACCESS, .volume = *volume });
+}
+
+const struct copy_item *api_status_item(const struct api *a, const struct muuid *host, const struct muuid *about)
+{
+	return copy_get(a->d->copy, &(struct key) { .kind = KEY_STATUS, .host = *host, .about = *about });
+}
+
+const struct obj_status *api_status_get(const struct api *a, const struct muuid *host, const struct muuid *about)
+{
+	const struct copy_item *i = api_status_item(a, host, about);
+
+	return i ? i->obj : NULL;
+}
+
+const char *api_mode(u8 mode)
+{
+	return mode == PLAN_RW ? "rw" : mode == PLAN_RO ? "ro" : "none";
+}

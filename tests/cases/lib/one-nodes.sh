@@ -7,7 +7,7 @@
 . "$(dirname "${BASH_SOURCE[0]}")/nodes.sh"
 
 mc() { # NODE VERB...
-	on "$1" "$top/build/bin/meshctl-one" --socket /run/one.sock "${@:2}"
+	on "$1" env MESHD_SOCKET=/run/one.sock "$top/build/bin/meshctl-one" "${@:2}"
 }
 answers() { mc "$1" version >/dev/null 2>&1; }
 daemon_up() { # NODE

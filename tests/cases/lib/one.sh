@@ -7,7 +7,8 @@
 . "$LAB_TOP/tests/cases/lib/common.sh"
 
 one_log=/run/meshd-one.log
-mc() { "$LAB_TOP/build/bin/meshctl-one" --socket /run/one.sock "$@"; }
+export MESHD_SOCKET=/run/one.sock
+mc() { "$LAB_TOP/build/bin/meshctl-one" "$@"; }
 # The result of a command as a Python expression of it: r.
 one_json() { # EXPRESSION COMMAND...
 	local filter=$1; shift

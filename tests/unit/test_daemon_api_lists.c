@@ -328,7 +328,7 @@ static void put_roster(const struct muuid *v, u32 width, u64 in_sync)
 {
 	const struct obj_volume *vol = copy_obj(A, &(struct key) { .kind = KEY_VOLUME, .volume = *v });
 	const struct layout *l = vol->record;
-	struct prot_owner o = { .salt = l->salt };
+	struct prot_owner o = { .salt = obj_roster_seed(l->salt, v) };
 	struct prot_roster p = { .attach = mesh_number(1, 1, 0), .epoch = 2, .geo = { .width = width, .k = 1 } };
 	struct obj_roster r = { .volume = *v };
 	u8 block[PROT_ROSTER_BLOCK];

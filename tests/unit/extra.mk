@@ -286,3 +286,20 @@ $(API_OBJ): $(wildcard userspace/daemon/*.h userspace/agent/*.h userspace/plan/*
 $(API_TEST:%=$(BUILD)/unit/test_%): $(API_OBJ) $(AGENT_OBJ) $(CLUSTER_OBJ) $(AGENT_PLAN)
 $(API_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/api_rig.h tests/unit/agent_rig.h \
 	$(wildcard userspace/daemon/*.h userspace/agent/*.h userspace/plan/*.h userspace/store/*.h)
+
+# Drives of a machine that are files, under a kernel that the test is.
+DISK_OBJ := $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(filter-out userspace/daemon/disk_dev.c,\
+	$(wildcard userspace/daemon/disk*.c)) userspace/libmesh/grow.c)
+DISK_TEST := daemon_disk daemon_drives
+DISK_ALL  := $(sort $(DISK_OBJ) $(DAEMON_JOB) $(AGENT_OBJ) $(CLUSTER_OBJ) $(AGENT_PLAN))
+
+$(foreach t,$(DISK_TEST),$(eval UNIT_EXTRA_$(t) := $(DISK_ALL)) \
+	$(eval UNIT_LIBS_$(t) := -lsqlite3 -lblkid -lpthread) $(eval UNIT_CFLAGS_$(t) := -D_GNU_SOURCE) \
+	$(eval UNIT_LDFLAGS_$(t) := -Wl,--wrap=pwrite))
+
+UNIT_LDFLAGS_daemon_drives += -Wl,--wrap=disk_paths
+
+$(DISK_OBJ): UNIT_CFLAGS += -D_GNU_SOURCE
+$(DISK_OBJ): $(wildcard userspace/daemon/*.h userspace/agent/*.h userspace/plan/*.h userspace/store/*.h userspace/libmesh/mesh.h)
+$(DISK_TEST:%=$(BUILD)/unit/test_%): $(DISK_ALL)
+$(DISK_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/agent_rig.h tests/unit/disk_rig.h $(wildcard userspace/daemon/*.h userspace/agent/*.h)

@@ -291,6 +291,21 @@ static void t_durable(void)
 	was = dev.puts;
 	turns();
 	CU_ASSERT_EQUAL(dev.puts, was);
+	/* nor does one whose changes are none of the copy's, or come while the file is written */
+	put_cluster(1, 1);
+	rig_catch_up(C);
+	dev.slow = 2;
+	CU_ASSERT(!host_notes(&agent));
+	for (int i = 0; i < 3; i++) {
+		host_turn(&agent, now);
+		CU_ASSERT(host_notes(&agent) == (i < 2) && host_may(&agent) == (i == 2));
+		put_cluster(1, 1);
+	}
+	host_turn(&agent, now);
+	CU_ASSERT(host_may(&agent));
+	CU_ASSERT_EQUAL(dev.puts, was + 1);
+	turns();
+	CU_ASSERT(host_may(&agent) && dev.puts == was + 2);
 	/* the first time, too */
 	agent_stop();
 	dev.has_seen = false;

@@ -98,8 +98,10 @@ struct attach_note {
  * @records: UUIDs of all volumes that have one
  * @record_put, @record_erase: durable when they return
  * @slots: labels of the record's members that can be read without the store, for plan_again()
- * @note: the next request of the kernel for the store as witness; -ENOENT: none waits
- * @noted: answers it: durable in the store; @n->any: this roster is noted
+ * @note: the next request of the kernel for the store as witness, each returned once, since the
+ *	kernel repeats what is not answered; -ENOENT: none waits
+ * @noted: answers it: durable in the store; @n->any: this roster is noted. It may be a higher one
+ *	than the request's, never a lower one
  */
 struct attach_ops {
 	int	(*kernel)(void *m, const struct muuid *volume, struct attach_kernel *out);
@@ -111,6 +113,8 @@ struct attach_ops {
 	int	(*records)(void *m, struct muuid *out, u32 max);
 	int	(*record_put)(void *m, const struct obj_attached *r);
 	int	(*record_erase)(void *m, const struct muuid *volume);
+	/* By places: @reached[i]: the label was read, @slot[i] is the member's extent in it. */
+	int	(*slots)(void *m, const struct obj_attached *r, struct plan_slot *slot, bool *reached);
 	int	(*note)(void *m, struct attach_note *n);
 	int	(*noted)(void *m, const struct attach_note *n);
 	/* Rosters that the kernel has committed, into @r: of MESHBLK_EV_ROSTER and VOLUME_GET. */

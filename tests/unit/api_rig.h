@@ -101,11 +101,6 @@ json_t *volumes_show(struct volumes *v, const struct muuid *volume)
 	return json_pack("{s:s}", "device", "/dev/mesh7");
 }
 
-__attribute__((weak)) bool host_may(const struct host_agent *h)
-{
-	return h->state == HOST_UP;
-}
-
 static inline struct muuid host_id(u8 h)
 {
 	return rig_id('h', h);
@@ -197,7 +192,8 @@ static inline void api_begin(void)
 	D.copy = copy_open(D.store);
 	follow_all(D.copy);
 	rig_catch_up(D.copy);
-	D.self.state = HOST_UP;
+	D.self = (struct host_agent) { .copy = D.copy, .state = HOST_UP, .sure = true };
+	D.self.seen.plan.revision = UINT64_MAX;
 	OK(sd_event_new(&D.event));
 	snprintf(socket_path, sizeof(socket_path), "%s/run/sock", folder);
 	OK(control_open(&D, socket_path, &D.control));

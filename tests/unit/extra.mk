@@ -185,6 +185,13 @@ $(foreach t,$(AGENT_TEST),$(eval UNIT_EXTRA_$(t) := $(AGENT_OBJ) $(CLUSTER_OBJ) 
 # A store that does not answer; hosts that die.
 UNIT_LDFLAGS_agent_host := -Wl,--wrap=store_identity,--wrap=store_txn_settle
 UNIT_LDFLAGS_agent_export := -Wl,--wrap=store_txn_settle
+
+# Their transactions are judged as by a store host.
+JUDGED_TEST := agent_export agent_host
+$(foreach t,$(JUDGED_TEST),$(eval UNIT_EXTRA_$(t) += $(RIGHTS_OBJ)) $(eval UNIT_LIBS_$(t) += -lgnutls))
+$(JUDGED_TEST:%=$(BUILD)/unit/test_%): $(RIGHTS_OBJ)
+$(JUDGED_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/agent_rights.h tests/unit/host_rig.h
+
 # Agents die in any transaction; a list of objects is not read.
 ATTACH_TEST := $(filter agent_attach%,$(AGENT_TEST))
 ATTACH_OBJ  := $(addprefix $(BUILD)/unit/obj/userspace/store/,rights.o rights_rules.o)
@@ -192,12 +199,6 @@ $(foreach t,$(ATTACH_TEST),$(eval UNIT_LDFLAGS_$(t) := -Wl,--wrap=store_txn_sett
 	$(eval UNIT_EXTRA_$(t) += $(ATTACH_OBJ)))
 $(ATTACH_TEST:%=$(BUILD)/unit/test_%): $(ATTACH_OBJ)
 $(ATTACH_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/attach_rig.h tests/unit/attach_kernel.h
-
-# Their transactions are judged as by a store host.
-JUDGED_TEST := agent_export agent_host
-$(foreach t,$(JUDGED_TEST),$(eval UNIT_EXTRA_$(t) += $(RIGHTS_OBJ)) $(eval UNIT_LIBS_$(t) += -lgnutls))
-$(JUDGED_TEST:%=$(BUILD)/unit/test_%): $(RIGHTS_OBJ)
-$(JUDGED_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/agent_rights.h
 
 $(AGENT_OBJ): UNIT_CFLAGS += -D_GNU_SOURCE
 $(AGENT_OBJ): $(wildcard userspace/agent/*.h userspace/plan/*.h userspace/store/*.h)
@@ -286,3 +287,20 @@ $(API_OBJ): $(wildcard userspace/daemon/*.h userspace/agent/*.h userspace/plan/*
 $(API_TEST:%=$(BUILD)/unit/test_%): $(API_OBJ) $(AGENT_OBJ) $(CLUSTER_OBJ) $(AGENT_PLAN)
 $(API_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/api_rig.h tests/unit/agent_rig.h \
 	$(wildcard userspace/daemon/*.h userspace/agent/*.h userspace/plan/*.h userspace/store/*.h)
+
+# Drives of a machine that are files, under a kernel that the test is.
+DISK_OBJ := $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(filter-out userspace/daemon/disk_dev.c,\
+	$(wildcard userspace/daemon/disk*.c)) userspace/libmesh/grow.c)
+DISK_TEST := daemon_disk daemon_drives
+DISK_ALL  := $(sort $(DISK_OBJ) $(DAEMON_JOB) $(AGENT_OBJ) $(CLUSTER_OBJ) $(AGENT_PLAN))
+
+$(foreach t,$(DISK_TEST),$(eval UNIT_EXTRA_$(t) := $(DISK_ALL)) \
+	$(eval UNIT_LIBS_$(t) := -lsqlite3 -lblkid -lpthread) $(eval UNIT_CFLAGS_$(t) := -D_GNU_SOURCE) \
+	$(eval UNIT_LDFLAGS_$(t) := -Wl,--wrap=pwrite))
+
+UNIT_LDFLAGS_daemon_drives += -Wl,--wrap=disk_paths
+
+$(DISK_OBJ): UNIT_CFLAGS += -D_GNU_SOURCE
+$(DISK_OBJ): $(wildcard userspace/daemon/*.h userspace/agent/*.h userspace/plan/*.h userspace/store/*.h userspace/libmesh/mesh.h)
+$(DISK_TEST:%=$(BUILD)/unit/test_%): $(DISK_ALL)
+$(DISK_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/agent_rig.h tests/unit/disk_rig.h $(wildcard userspace/daemon/*.h userspace/agent/*.h)

@@ -178,7 +178,7 @@ static bool agent_drive(const struct obj_drive *d)
 /* Rosters name what the layout does, all but @out in sync; who leaves has its place until @swap. */
 static void agent_rosters(struct obj_roster *r, const struct obj_volume *v, bool swap)
 {
-	struct prot_owner o = { .salt = v->record->salt };
+	struct prot_owner o = { .salt = obj_roster_seed(v->record->salt, &r->volume) };
 
 	memcpy(o.volume, r->volume.b, sizeof(o.volume));
 	for (u32 g = 0; g < r->groups; g++) {
@@ -199,7 +199,7 @@ static void agent_rosters(struct obj_roster *r, const struct obj_volume *v, bool
 		}
 		o.group = r->group[g].first;
 		prot_roster_seal(block, &p, &o, 0);
-		OK(obj_roster_note(r, o.group, block, o.salt));
+		OK(obj_roster_note(r, o.group, block, v->record->salt));
 	}
 }
 

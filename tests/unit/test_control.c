@@ -13,6 +13,7 @@ static char folder[] = "/tmp/meshd-control-XXXXXX";
 static char path[64];
 static char said[256];			/* by meshctl */
 static bool no_thread;
+json_t *json_more;
 
 /* The rest of both */
 

@@ -315,7 +315,7 @@ static void status_is(const char *health, const char *what, const char *part)
 	r = client_ok(&k);
 	p = row(r, "problems", "what", what);
 	if (strcmp(text_of(r, "health"), health) || !part != !p || (part && !strstr(text_of(p, "words"), part)))
-		printf("\n%s wanted with %s \"%s\": %s\n", health, what, part, json_dumps(r, JSON_INDENT(1)));
+		printf("\n%s wanted with %s \"%s\": %s; %s\n", health, what, part, text_of(r, "words"), text_of(p, "words"));
 	CU_ASSERT_STRING_EQUAL(text_of(r, "health"), health);
 	CU_ASSERT(!part == !p && (!part || strstr(text_of(p, "words"), part)));
 	CU_ASSERT_EQUAL(json_integer_value(json_object_get(k.answer, "code")), strcmp(health, "ok") ? 1 : 0);
@@ -328,7 +328,7 @@ static void put_roster(const struct muuid *v, u32 width, u64 in_sync)
 {
 	const struct obj_volume *vol = copy_obj(A, &(struct key) { .kind = KEY_VOLUME, .volume = *v });
 	const struct layout *l = vol->record;
-	struct prot_owner o = { .salt = l->salt };
+	struct prot_owner o = { .salt = obj_roster_seed(l->salt, v) };
 	struct prot_roster p = { .attach = mesh_number(1, 1, 0), .epoch = 2, .geo = { .width = width, .k = 1 } };
 	struct obj_roster r = { .volume = *v };
 	u8 block[PROT_ROSTER_BLOCK];
@@ -471,6 +471,14 @@ static void test_stopped(void)
 	D.self.state = HOST_UP;
 	client_ok(&k);
 	client_close(&k);
+	/* What the copy has is not in the host's file yet. */
+	D.self.seen.plan.revision = 1;
+	client_request(&k, "host maintenance", "{'host':'s2','state':'off'}");
+	client_waits(&k, 3);
+	CU_ASSERT(host_obj(S2)->plan.maintenance);
+	D.self.seen.plan.revision = UINT64_MAX;
+	client_ok(&k);
+	client_close(&k);
 	api_end();
 }
 
@@ -497,8 +505,19 @@ static json_t *job_works(const char *verb, const char *args, const char *kind, c
 	return r;
 }
 
+static void real_token(char *args, size_t size)
+{
+	struct token t = { .role = PLAN_CLIENT, .key_id = 1, .id = rig_id('i', 1), .addresses = 1,
+			   .address = { { .name = "s1", .port = ADDRESS_PORT } } };
+	char text[TOKEN_TEXT];
+
+	OK(token_print(&t, text));
+	snprintf(args, size, "{'token':'%.500s'}", text);
+}
+
 static void test_cluster(void)
 {
+	char args[600];
 	json_t *r;
 
 	api_begin();
@@ -523,12 +542,21 @@ static void test_cluster(void)
 	CU_ASSERT_EQUAL(cl.seconds, 3600);
 	fails("cluster token", "{'role':'king'}", "usage", "client, storage or store");
 	fails("cluster join", "{}", "usage", "TOKEN is missing");
+	fails("cluster join", "{'token':'word'}", "usage", "TOKEN: this is none");
+	real_token(args, sizeof(args));
 	cl.ret = -EBUSY;
-	job_works("cluster join", "{'token':'word'}", "in-use", "delete it first");
+	job_works("cluster join", args, "in-use", "delete it first");
 	CU_ASSERT(!D.again);
+	cl.ret = -EINVAL;
+	job_works("cluster join", args, "refused", "delete it first");
+	cl.ret = -ETIMEDOUT;
+	job_works("cluster join", args, "unreachable", "delete it first");
 	cl.ret = 0;
-	json_decref(job_works("cluster join", "{'token':'word2'}", NULL, NULL));
-	CU_ASSERT_STRING_EQUAL(cl.text, "word2");
+	json_decref(job_works("cluster join", args, NULL, NULL));
+	CU_ASSERT_EQUAL(cl.joins, 4);
+	CU_ASSERT_EQUAL(strncmp(cl.text, "meshjoin1/client/", 17), 0);
+	args[40] ^= 1;
+	fails("cluster join", args, "usage", "copy it again");
 	CU_ASSERT(D.again);
 	D.again = false;
 	json_decref(job_works("cluster leave", "{}", NULL, NULL));

@@ -76,7 +76,7 @@ static int leave(struct attach_vol *v, const struct attach_objects *o, const str
 static void refused_by_target(struct attach_vol *v)
 {
 	attach_say_verdict(v, "refused", PLAN_OPEN, &v->holder);
-	v->again_ms = v->a->now + ATTACH_RETRY_MS;
+	v->again_ms = v->a->now + ATTACH_HELD_MS;
 	v->held = false;
 }
 

@@ -19,6 +19,7 @@
 
 #define ATTACH_TXN_MS	5000
 #define ATTACH_RETRY_MS	2000	/* after a refusal that no change of an object ends */
+#define ATTACH_HELD_MS	30000	/* after a target refused what the probe did not see: each attach counts */
 #define ATTACH_STATUS_MS 5000	/* between two sentences of one state */
 
 /* The operation of the machine that goes on. */

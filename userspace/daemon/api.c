@@ -82,26 +82,33 @@ static int store_away(struct api *a)
 			(unsigned long long)(store_now_ms() - d->store_away_ms) / 1000);
 }
 
+/* Where the store answers: has this host read it, and may it decide? */
+static int may_decide(struct api *a, enum need need, bool waits)
+{
+	const struct host_agent *h = &a->d->self;
+
+	if (need == NEED_DECIDE && host_stopped(h))
+		return api_fail(a, -ESHUTDOWN, "stopped", "this host decides nothing: %s", h->why[0] ? h->why :
+				"see 'meshctl cluster status'");
+	if (copy_whole(a->d->copy) && (need != NEED_DECIDE || host_may(h)))
+		return 0;
+	/* It starts, or notes durably what it has seen. */
+	if (waits)
+		return -EINPROGRESS;
+	return api_fail(a, -EAGAIN, "unreachable", "meshd has not read all of the cluster store yet%s%s: see 'meshctl "
+			"cluster status', and try again", h->why[0] ? ": " : "", h->why);
+}
+
 int api_may(struct api *a)
 {
 	enum need need = table[find(a->verb)].need;
-	const struct host_agent *h = &a->d->self;
 	bool waits = store_now_ms() - a->since_ms < STARTING_MS;
 
 	if (need == NEED_NOTHING || (need == NEED_COPY && (copy_whole(a->d->copy) || !waits)))
 		return 0;
 	if (a->d->store_away)
 		return need == NEED_COPY ? 0 : store_away(a);
-	if (!copy_whole(a->d->copy) || (need == NEED_DECIDE && h->state == HOST_STARTING)) {
-		if (waits)
-			return -EINPROGRESS;
-		return api_fail(a, -EAGAIN, "unreachable", "meshd has just started and has not read the cluster store "
-				"yet; try again in a moment");
-	}
-	if (need == NEED_DECIDE && !host_may(h))
-		return api_fail(a, -ESHUTDOWN, "stopped", "this host decides nothing: %s", h->why[0] ? h->why :
-				"see 'meshctl cluster status'");
-	return 0;
+	return may_decide(a, need, waits);
 }
 
 const char *api_text(const struct api *a, const char *key)

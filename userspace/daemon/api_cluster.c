@@ -73,22 +73,42 @@ static int begin(struct api *a, int (*fn)(struct work *w))
 	return 0;
 }
 
+static const char *kind_of(int err)
+{
+	switch (err) {
+	case -ENOTCONN:
+	case -ETIMEDOUT:
+	case -EIO:
+	case -ECONNREFUSED:
+	case -EHOSTUNREACH:
+	case -EADDRNOTAVAIL:
+		return "unreachable";
+	case -EBUSY:
+		return "in-use";
+	case -EEXIST:
+		return "exists";
+	case -ENOENT:
+		return "not-found";
+	case -EACCES:
+	case -EPERM:
+	case -EINVAL:
+		return "refused";
+	default:
+		return "failed";
+	}
+}
+
 /* The thread is not stopped by ^C: half of a join would be worse than all of it. */
 static int run(struct api *a)
 {
 	struct state *s = a->state;
 	int ret = job_run(s->job);
-	const char *kind;
 
 	if (ret == -EINPROGRESS)
 		return ret;
 	if (ret >= 0)
 		return 0;
-	kind = ret == -ENOTCONN || ret == -ETIMEDOUT || ret == -EIO || ret == -ECONNREFUSED ? "unreachable" :
-	       ret == -EBUSY ? "in-use" : ret == -EEXIST || ret == -EALREADY ? "exists" :
-	       ret == -EACCES || ret == -EPERM || ret == -EKEYREJECTED ? "refused" :
-	       ret == -EINVAL || ret == -EBADMSG || ret == -EPROTONOSUPPORT ? "usage" : "failed";
-	return api_fail(a, ret, kind, "%s", s->work->why[0] ? s->work->why : strerror(-ret));
+	return api_fail(a, ret, kind_of(ret), "%s", s->work->why[0] ? s->work->why : strerror(-ret));
 }
 
 static json_t *cluster_json(const struct api *a)
@@ -187,13 +207,17 @@ static int moved(struct api *a)
 int api_cluster_join(struct api *a)
 {
 	const char *text = api_text(a, "token");
+	struct token token;
 	struct state *s;
 	int err;
 
 	if (!a->state) {
-		if (!text || strlen(text) >= TOKEN_TEXT)
-			return api_fail(a, -EINVAL, "usage", "TOKEN: that is none; 'meshctl cluster token' on a host of the "
-					"cluster prints one");
+		err = text && strlen(text) < TOKEN_TEXT ? token_parse(text, &token) : -EINVAL;
+		explicit_bzero(&token, sizeof(token));
+		if (err)
+			return api_fail(a, err, "usage", err == -EPROTONOSUPPORT ? "TOKEN: it is of a later version: update this "
+					"host first" : err == -EBADMSG ? "TOKEN: a part of it is missing or changed: copy it again, as one "
+					"word" : "TOKEN: this is none; 'meshctl cluster token' on a store host prints one");
 		err = begin(a, do_join);
 		if (err)
 			return err;

@@ -38,7 +38,12 @@ static int failed(const json_t *answer)
 	const char *error = json_string_value(json_object_get(answer, "error"));
 	const char *hint = json_string_value(json_object_get(answer, "hint"));
 	const json_t *code = json_object_get(answer, "code");
+	json_t *kind = json_object_get(answer, "kind");
 
+	if (kind && !json_more)
+		json_more = json_object();
+	if (kind)
+		json_object_set(json_more, "kind", kind);
 	return complain(json_integer_value(code) == EXIT_USAGE ? EXIT_USAGE : EXIT_FAILED, "%s%s%s",
 			error ? error : "meshd gave no reason", hint && *hint ? ": " : "",
 			hint ? hint : "");

@@ -40,6 +40,13 @@ static int run(struct tasks *t, const struct key *k)
 		/* Verbs that no decision is for are carried out by others. */
 		if (!task || ended(task) || !task->plan.kind || !is_its_turn(t, task))
 			return n;
+		if (task->plan.kind == PLAN_TASK_DRAIN) {
+			ret = task_drain(t, task);
+			if (ret <= 0)
+				return ret ? ret : n;
+			n++;
+			continue;
+		}
 		ret = task_facts_get(t, task, &facts, why, sizeof(why));
 		if (ret == -EUCLEAN) {
 			task_facts_free(&facts);

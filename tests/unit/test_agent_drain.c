@@ -26,11 +26,23 @@ static void drain(u8 t, const struct muuid *d)
 	request(t, 0, "drive drain", json_pack("{s:s}", "drive", muuid_str(d).s));
 }
 
-/* Four volumes, attached; those of redundancy have a member on each host. */
+static void last_drives(u8 wanted)
+{
+	for (u8 h = 1; h <= HOSTS; h++) {
+		struct muuid d = rig_id('d', h * 10 + EACH - 1);
+		struct obj_drive x = *drive(&d);
+
+		x.plan.wanted = wanted;
+		rig_put(A, KEY_DRIVE, &x);
+	}
+}
+
+/* Four volumes, attached, on all drives but the last one of each host. */
 static void volumes(void)
 {
 	static const char *const layouts[] = { "mirror:2", "ec:2+1", "mirror:3", "linear" };
 
+	last_drives(PLAN_OUT);
 	for (u8 v = 1; v <= 4; v++) {
 		char name[16];
 
@@ -43,6 +55,7 @@ static void volumes(void)
 		attach(v);
 	}
 	settle();
+	last_drives(PLAN_IN);
 }
 
 /* The drive that has most members, and no member of the linear volume. */
@@ -71,7 +84,7 @@ static void drained(u32 with_seed, u32 with_odds)
 	volumes();
 	d = crowded();
 	n = drive(&d)->plan.extents;
-	CU_ASSERT(n > 0);
+	CU_ASSERT(n > 1);
 	drain(10, &d);
 	settle();
 	CU_ASSERT(done(10, OBJ_TASK_DONE));
@@ -259,12 +272,136 @@ static void t_device(void)
 	end();
 }
 
+static void detach(u8 v)
+{
+	struct obj_access a = { .volume = rig_id('v', v), .plan = { .mode = PLAN_NONE, .clean = true,
+								   .number = mesh_number(1, 7, 0) } };
+
+	rig_put(A, KEY_ACCESS, &a);
+}
+
+static bool on_drive(u8 v, const struct muuid *d, const struct muuid *extent)
+{
+	const struct layout *l = volume(v)->record;
+
+	for (u32 i = 0; i < l->members; i++) {
+		if (muuid_equal(&l->member[i].drive, d) && (!extent || muuid_equal(&l->member[i].extent, extent)))
+			return true;
+	}
+	return false;
+}
+
+static void forget(u8 t, const struct muuid *d)
+{
+	request(t, 0, "drive forget", json_pack("{s:s}", "drive", muuid_str(d).s));
+}
+
+/* All its volumes change, or none: while one is attached, or read, the drive is not touched. */
+static void forgotten(u32 with_seed, u32 with_odds)
+{
+	struct obj_reader reader = { .volume = rig_id('v', 2), .plan = { .host = rig_id('h', 3) } };
+	struct key k = { .kind = KEY_READER, .volume = reader.volume, .host = reader.plan.host };
+	struct plan_extent x[8];
+	struct muuid d;
+	u32 n;
+
+	begin(with_seed, with_odds);
+	volumes();
+	d = crowded();
+	n = drive(&d)->plan.extents;
+	CU_ASSERT_FATAL(n > 1 && n < 8);
+	memcpy(x, drive(&d)->plan.extent, n * sizeof(*x));
+	for (u8 v = 1; v <= 4; v++) {
+		if (v != x[0].volume.b[1])
+			detach(v);
+	}
+	forget(10, &d);
+	settle();
+	CU_ASSERT(done(10, OBJ_TASK_RUNNING));
+	CU_ASSERT_PTR_NOT_NULL(strstr(task(10)->step, "is attached"));
+	CU_ASSERT_EQUAL(drive(&d)->plan.wanted, PLAN_IN);
+	CU_ASSERT_EQUAL(drive(&d)->plan.extents, n);
+	reader.volume = k.volume = x[1].volume;
+	rig_put(A, KEY_READER, &reader);
+	detach(x[0].volume.b[1]);
+	settle();
+	CU_ASSERT_EQUAL(drive(&d)->plan.extents, n);
+	CU_ASSERT_PTR_NOT_NULL(strstr(task(10)->step, "has readers"));
+	rig_erase(A, &k);
+	settle();
+	CU_ASSERT(done(10, OBJ_TASK_DONE));
+	CU_ASSERT_EQUAL(drive(&d)->plan.wanted, PLAN_FORGOTTEN);
+	CU_ASSERT_EQUAL(drive(&d)->plan.extents, 0);
+	for (u32 i = 0; i < n; i++) {
+		CU_ASSERT_EQUAL(volume(x[i].volume.b[1])->record->version, 2);
+		CU_ASSERT(on_drive(x[i].volume.b[1], &d, NULL));
+		CU_ASSERT(!on_drive(x[i].volume.b[1], &d, &x[i].uuid));
+	}
+	end();
+}
+
+static void t_forget(void)
+{
+	forgets = true;
+	forgotten(1, 0);
+	for (u32 s = 1; s < 5; s++)
+		forgotten(s, 3);
+	forgets = false;
+}
+
+/* No drive, one that is empty, a volume that is deleted, and a cancel before anything is done. */
+static void t_forget_more(void)
+{
+	struct muuid d, empty = { 0 };
+	const struct copy_item *i = NULL;
+	const struct obj_drive *o;
+
+	begin(1, 0);
+	forgets = true;
+	volumes();
+	d = rig_id('d', 99);
+	forget(10, &d);
+	while ((o = next_drive(&i))) {
+		if (!o->plan.extents)
+			empty = o->plan.uuid;
+	}
+	CU_ASSERT_FATAL(!muuid_null(&empty));
+	forget(11, &empty);
+	d = crowded();
+	forget(12, &d);
+	settle();
+	CU_ASSERT(done(10, OBJ_TASK_FAILED));
+	CU_ASSERT(done(11, OBJ_TASK_DONE));
+	CU_ASSERT_EQUAL(drive(&empty)->plan.wanted, PLAN_FORGOTTEN);
+	CU_ASSERT(done(12, OBJ_TASK_RUNNING));
+	cancel(12);
+	settle();
+	CU_ASSERT(done(12, OBJ_TASK_CANCELLED));
+	CU_ASSERT_EQUAL(drive(&d)->plan.wanted, PLAN_IN);
+	/* the linear volume is deleted on a drive that never comes back */
+	d = volume(4)->record->member[0].drive;
+	for (u8 v = 1; v <= 4; v++)
+		detach(v);
+	request(13, 4, "volume delete", json_object());
+	controller();
+	CU_ASSERT_EQUAL(volume(4)->plan.state, PLAN_DELETING);
+	forget(14, &d);
+	settle();
+	CU_ASSERT(done(13, OBJ_TASK_DONE));
+	CU_ASSERT(done(14, OBJ_TASK_DONE));
+	CU_ASSERT_EQUAL(drive(&d)->plan.extents, 0);
+	forgets = false;
+	end();
+}
+
 static const struct rig_test tests[] = {
 	{ "drained", t_drain },
 	{ "what stays on a drive", t_stays },
 	{ "evictions that fail", t_refused },
 	{ "spares", t_spare },
 	{ "a drive that is gone", t_device },
+	{ "forgotten", t_forget },
+	{ "forgotten, and cancelled, deleted, empty", t_forget_more },
 };
 
 int main(void)

@@ -7,6 +7,7 @@
  *   volume replace   place [drives: one] [spare: by the controller, a spare is used]
  *   volume evict     place [drives: one] [drain: by the controller, the drain's task]
  *   drive drain      drive
+ *   drive forget     drive
  *   volume set       [name] [spares|no_spares] [allow]
  *   volume delete    [preempt]
  */

@@ -40,8 +40,8 @@ static int run(struct tasks *t, const struct key *k)
 		/* Verbs that no decision is for are carried out by others. */
 		if (!task || ended(task) || !task->plan.kind || !is_its_turn(t, task))
 			return n;
-		if (task->plan.kind == PLAN_TASK_DRAIN) {
-			ret = task_drain(t, task);
+		if (task->plan.kind == PLAN_TASK_DRAIN || task->plan.kind == PLAN_TASK_FORGET) {
+			ret = task->plan.kind == PLAN_TASK_DRAIN ? task_drain(t, task) : task_forget(t, task);
 			if (ret <= 0)
 				return ret ? ret : n;
 			n++;

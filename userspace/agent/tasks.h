@@ -53,6 +53,8 @@ void task_facts_free(struct task_facts *f);
 
 /* task_drain.c: one step of "drive drain", which has no step table. Return: as task_step(). */
 int task_drain(struct tasks *t, const struct obj_task *task);
+/* task_forget.c: likewise "drive forget" */
+int task_forget(struct tasks *t, const struct obj_task *task);
 
 /**
  * task_step() - carry out one step of plan_task()

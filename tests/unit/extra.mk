@@ -176,8 +176,8 @@ $(VOLUMES_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/kernel_rig.h tests/unit/age
 # What a daemon does with the store's objects, over a store in a file.
 AGENT_OBJ  := $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(wildcard userspace/agent/*.c))
 AGENT_PLAN := $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(wildcard userspace/plan/*.c))
-AGENT_TEST := agent_attach agent_attach_crash agent_attach_keep agent_copy agent_drive agent_export agent_host \
-	agent_tasks export_judge
+AGENT_TEST := agent_attach agent_attach_crash agent_attach_keep agent_copy agent_drain agent_drive agent_export \
+	agent_host agent_tasks export_judge
 
 $(foreach t,$(AGENT_TEST),$(eval UNIT_EXTRA_$(t) := $(AGENT_OBJ) $(CLUSTER_OBJ) $(AGENT_PLAN)) \
 	$(eval UNIT_LIBS_$(t) := -lsqlite3 -lpthread) $(eval UNIT_CFLAGS_$(t) := -D_GNU_SOURCE))
@@ -203,7 +203,7 @@ $(ATTACH_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/attach_rig.h tests/unit/atta
 $(AGENT_OBJ): UNIT_CFLAGS += -D_GNU_SOURCE
 $(AGENT_OBJ): $(wildcard userspace/agent/*.h userspace/plan/*.h userspace/store/*.h)
 $(AGENT_TEST:%=$(BUILD)/unit/test_%): $(AGENT_OBJ) $(CLUSTER_OBJ) $(AGENT_PLAN)
-$(AGENT_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/agent_rig.h tests/unit/export_rig.h $(wildcard userspace/agent/*.h userspace/plan/*.h userspace/store/*.h)
+$(AGENT_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/agent_rig.h tests/unit/export_rig.h tests/unit/tasks_rig.h $(wildcard userspace/agent/*.h userspace/plan/*.h userspace/store/*.h)
 
 UNIT_EXTRA_etcd_link  := $(sort $(LINKED_OBJ) $(ETCD_OBJ))
 UNIT_LIBS_etcd_link   := -lgnutls -lsqlite3 -lcurl -lprotobuf-c -lpthread

@@ -4,6 +4,7 @@
 
 #include "tests/unit/suite.h"
 #include "userspace/plan/change.h"
+#include "userspace/plan/extent.h"
 #include "userspace/plan/members.h"
 #include "userspace/plan/mutant.h"
 
@@ -209,6 +210,25 @@ static void test_freeable(void)
 	CU_ASSERT_EQUAL(plan_freeable(&W.old, &W.v, &W.a, &W.r, false, &t), PLAN_WAIT);
 }
 
+/* A drive that was forgotten comes back with extents that nothing else knows. */
+static void test_forgotten(void)
+{
+	static const struct plan_cluster c = { .generation = 1 };
+	const struct plan_slot slot = { .extent = { { 'a' } }, .volume = { { 'v' } }, .zeroed = true };
+	struct plan_extent_facts f = { .slot = &slot, .cluster = &c, .here = true, .fresh = true };
+	struct plan_txn t;
+
+	world();
+	f.volume = &W.v;
+	f.access = &W.a;
+	CU_ASSERT_EQUAL(plan_extent_step(&f, &t), PLAN_X_ADOPT);
+	f.forgotten = true;
+	CU_ASSERT_EQUAL(plan_extent_step(&f, &t), PLAN_X_NONE);
+	plan_mutation = PLAN_MUT_EXTENT_FORGOTTEN;
+	CU_ASSERT_EQUAL(plan_extent_step(&f, &t), PLAN_X_ADOPT);
+	plan_mutation = PLAN_MUT_NONE;
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
@@ -217,6 +237,7 @@ int main(void)
 		{ "evictions", test_evict },
 		{ "members that have left", test_left },
 		{ "freed when no kernel may use it", test_freeable },
+		{ "a drive that was forgotten", test_forgotten },
 		{ NULL, NULL },
 	};
 

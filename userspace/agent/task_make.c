@@ -271,6 +271,8 @@ int task_make_layout(const struct tasks *t, const struct task_facts *f, struct t
 		err = put_members(t, f, m);
 	else if (!err)
 		set(&a, m->layout);
+	if (!err && a.spare && layout_spares_left(m->layout))
+		m->layout->spares_used++;
 	if (!err) {
 		m->layout->version++;
 		err = random_number(&m->layout->commit);

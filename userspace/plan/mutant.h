@@ -44,6 +44,7 @@ enum plan_mutant {
 	PLAN_MUT_EXTENT_ABSENT,		/* ... or for a drive that is away */
 	PLAN_MUT_EXTENT_UNKNOWN,	/* an extent that the store does not know is left alone */
 	PLAN_MUT_EXTENT_VERSION,	/* the label's version without the record */
+	PLAN_MUT_EXTENT_FORGOTTEN,	/* extents of a drive that was forgotten come back */
 	PLAN_MUT_TAKE_BEHIND,		/* a drive that came is acted for by an older view */
 	/* setback.c */
 	PLAN_MUT_BACK_UNSEEN,		/* a store that was put back is followed */

@@ -160,6 +160,8 @@ enum plan_task_kind {
 	PLAN_TASK_SET,		/* name, spares, allow */
 	PLAN_TASK_DELETE,
 	PLAN_TASK_EVICT,	/* as replace, of a member that is in sync: copied before it leaves */
+	PLAN_TASK_DRAIN,	/* of a drive, not a volume: drain.h */
+	PLAN_TASK_FORGET,	/* likewise: forget.h */
 };
 
 enum plan_task_state {

@@ -200,6 +200,7 @@ const struct elsewhere elsewhere[] = {
 	{ PLAN_MUT_MEMBERS_LAYOUT, "a layout without redundancy drops no member here" },
 	{ PLAN_MUT_FREE_BEGUN, "rosters; test_plan_task" },
 	{ PLAN_MUT_RECOVER_ROSTERS, "rosters" },
+	{ PLAN_MUT_EXTENT_FORGOTTEN, "forget is of groups; test_plan_rules" },
 	{ PLAN_MUT_FORGET_HELD, "forget is of groups" },
 	{ PLAN_MUT_FORGET_ANY, "forget is of groups" },
 	{ PLAN_MUT_FORGET_FOUND, "forget is of groups" },

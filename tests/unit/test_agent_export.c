@@ -249,7 +249,7 @@ static void t_errors(void)
 	leave_err = -EBUSY;
 	put_unexport(5, 1, &d, false);
 	settle();
-	FAILED(5, "served still: the disk says no");
+	FAILED(5, "reverts that): the disk says no");
 	CU_ASSERT_EQUAL(drives(), 1);
 	/* the drive fails: it leaves with its label on it */
 	leave_err = 0;

@@ -425,7 +425,8 @@ static int leave(struct step *s, bool wipe, bool *go)
 		return leave(s, wipe, go);
 	}
 	if (err && err != -ENODEV)
-		return fail_by(s, "it is served still", err);
+		return fail_by(s, "it is served still, and takes no new extents ('meshctl drive export' reverts that)",
+			       err);
 	w->left = true;
 	*go = true;
 	return 0;

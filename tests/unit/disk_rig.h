@@ -155,7 +155,7 @@ static struct {
 		struct muuid allow[16][MESHTGT_ALLOW_MAX];
 	} drive[KERNEL_DRIVES];
 	/* GRANT that waits to be read; its answer */
-	bool	asks;
+	bool	pending;
 	struct meshtgt_grant grant;
 	u32	answers;
 	u64	answered;
@@ -336,16 +336,16 @@ int meshtgt_serve(struct mesh *m, int stop, void (*fn)(void *priv, struct meshtg
 {
 	struct pollfd p = { .fd = stop, .events = POLLIN };
 	struct meshtgt_grant g;
-	bool asks;
+	bool pending;
 
 	(void)m;
 	while (poll(&p, 1, 1) == 0) {
 		kernel_lock();
-		asks = K.asks;
+		pending = K.pending;
 		g = K.grant;
-		K.asks = false;
+		K.pending = false;
 		kernel_unlock();
-		if (asks)
+		if (pending)
 			fn(priv, &g);
 	}
 	return 0;
@@ -451,7 +451,17 @@ __attribute__((weak)) bool export_take(const struct export_disk *d, const struct
 				       size_t size)
 {
 	bool is = key && d->found == EXPORT_LABEL && muuid_equal(&key->plan.host, host) &&
-		  muuid_equal(&d->owner, host) && muuid_equal(&d->cluster, &c->plan.uuid) && !d->left;
+		  muuid_equal(&d->owner, host) && c && muuid_equal(&d->cluster, &c->plan.uuid) && !d->left;
+
+	snprintf(why, size, "%s", is || d->found != EXPORT_LABEL ? "" : "is no drive of this host");
+	return is;
+}
+
+__attribute__((weak)) bool export_take_alone(const struct export_disk *d, const struct plan_seen *seen,
+					     const struct muuid *host, char *why, size_t size)
+{
+	bool is = d->found == EXPORT_LABEL && muuid_equal(&d->owner, host) &&
+		  muuid_equal(&d->cluster, &seen->cluster);
 
 	snprintf(why, size, "%s", is || d->found != EXPORT_LABEL ? "" : "is no drive of this host");
 	return is;
@@ -633,7 +643,7 @@ static inline int grant(u8 x, const struct muuid *host, u64 number, u8 access)
 	K.grant = (struct meshtgt_grant) { .request = ++request, .host = *host, .drive = DRIVE,
 					   .extent = rig_id('x', x), .attach = number, .access = access,
 					   .numbered = true };
-	K.asks = true;
+	K.pending = true;
 	kernel_unlock();
 	CU_ASSERT(until(({ kernel_lock(); there = K.answered == request; kernel_unlock(); there; })));
 	return K.answer;

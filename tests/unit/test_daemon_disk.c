@@ -74,7 +74,7 @@ static void test_grant_refused(void)
 	kernel_lock();
 	K.grant.numbered = false;
 	K.grant.request = 1000;
-	K.asks = true;
+	K.pending = true;
 	kernel_unlock();
 	CU_ASSERT(kernel(K.answered == 1000));
 	CU_ASSERT_EQUAL(K.answer, -EPROTO);
@@ -82,7 +82,7 @@ static void test_grant_refused(void)
 	K.grant.numbered = true;
 	K.grant.drive = rig_id('d', 9);
 	K.grant.request = 1001;
-	K.asks = true;
+	K.pending = true;
 	kernel_unlock();
 	CU_ASSERT(kernel(K.answered == 1001));
 	CU_ASSERT_EQUAL(K.answer, -ENODEV);
@@ -137,7 +137,7 @@ static void test_race(void)
 		K.path = path;
 		K.grant = (struct meshtgt_grant) { .request = 5000 + i, .host = a, .drive = DRIVE, .extent = u,
 						   .attach = N(1, 1, i), .access = 2, .numbered = true };
-		K.asks = true;
+		K.pending = true;
 		kernel_unlock();
 		/* Half of the time the edit is of a label that is older than the number. */
 		edit();

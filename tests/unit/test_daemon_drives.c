@@ -520,6 +520,26 @@ static void test_rescan(void)
 	end();
 }
 
+/* While the store is away the label and what this host has seen of the store decide. */
+static void test_rescan_alone(void)
+{
+	struct plan_seen seen = { .cluster = rig_id('c', 2), .generation = 1 };
+
+	begin();
+	add_ready(1);
+	disks_end();
+	machine[0] = path;
+	disks_begin();
+	OK(done(disks_rescan_alone(S, &seen)));
+	CU_ASSERT_PTR_NULL(disks_next(S, NULL));
+	seen.cluster = rig_id('c', 1);
+	OK(done(disks_rescan_alone(S, &seen)));
+	D = disks_next(S, NULL);
+	CU_ASSERT(D && extent(1));
+	machine[0] = NULL;
+	end();
+}
+
 static bool agent_waits(void)
 {
 	guard(&D->lock);
@@ -585,6 +605,7 @@ static const struct rig_test tests[] = {
 	{ "a copy of a drive that is served", test_copy_of },
 	{ "hosts that may open an extent", test_allow },
 	{ "disks of the machine", test_rescan },
+	{ "... while the store is away", test_rescan_alone },
 	{ "under the agent of a drive", test_agent },
 };
 

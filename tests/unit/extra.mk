@@ -174,10 +174,18 @@ $(VOLUMES_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/kernel_rig.h tests/unit/age
 # What a daemon does with the store's objects, over a store in a file.
 AGENT_OBJ  := $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(wildcard userspace/agent/*.c))
 AGENT_PLAN := $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(wildcard userspace/plan/*.c))
-AGENT_TEST := agent_copy agent_drive agent_tasks
+AGENT_TEST := agent_copy agent_drive agent_tasks agent_attach agent_attach_crash agent_attach_keep
 
 $(foreach t,$(AGENT_TEST),$(eval UNIT_EXTRA_$(t) := $(AGENT_OBJ) $(CLUSTER_OBJ) $(AGENT_PLAN)) \
 	$(eval UNIT_LIBS_$(t) := -lsqlite3 -lpthread) $(eval UNIT_CFLAGS_$(t) := -D_GNU_SOURCE))
+
+# Agents die in any transaction; a list of objects is not read.
+ATTACH_TEST := $(filter agent_attach%,$(AGENT_TEST))
+ATTACH_OBJ  := $(addprefix $(BUILD)/unit/obj/userspace/store/,rights.o rights_rules.o)
+$(foreach t,$(ATTACH_TEST),$(eval UNIT_LDFLAGS_$(t) := -Wl,--wrap=store_txn_settle,--wrap=store_watch) \
+	$(eval UNIT_EXTRA_$(t) += $(ATTACH_OBJ)))
+$(ATTACH_TEST:%=$(BUILD)/unit/test_%): $(ATTACH_OBJ)
+$(ATTACH_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/attach_rig.h tests/unit/attach_kernel.h
 
 $(AGENT_OBJ): UNIT_CFLAGS += -D_GNU_SOURCE
 $(AGENT_OBJ): $(wildcard userspace/agent/*.h userspace/plan/*.h userspace/store/*.h)

@@ -294,8 +294,11 @@ static void fill_want(void *x)
 
 	w->host = rnd_uuid();
 	w->volume = rnd_uuid();
-	w->mode = PLAN_RW + rnd_below(2);
+	w->mode = rnd_below(3);
 	w->boot = rnd_below(2);
+	w->preempt = w->mode == PLAN_RW && rnd_below(2);
+	w->force = w->mode == PLAN_NONE && rnd_below(2);
+	w->fenced = rnd_below(2);
 }
 
 static void fill_writer(void *x)

@@ -61,7 +61,35 @@ static void test_numbers(void)
 	try_set(KEY_CLUSTER, "generation", NUMBER(4095), 0, NULL);
 	try_set(KEY_CLUSTER, "generation", NUMBER(4096), -EINVAL, "between 0 and 4095");
 	try_set(KEY_CLUSTER, "format", NUMBER(999), -EINVAL, NULL);
-	try_set(KEY_WANT, "mode", json_string("none"), -EINVAL, "word");
+}
+
+/* A want that preempts attaches for writing, one that is forced detaches; neither is false in words. */
+static void test_want(void)
+{
+	static const char *const modes[] = { [PLAN_NONE] = "none", [PLAN_RW] = "rw", [PLAN_RO] = "ro" };
+	char why[OBJ_WHY], text[512];
+	union obj_any x;
+	int err;
+
+	for (u32 i = 0; i < 3 * 4; i++) {
+		bool preempt = i / 3 & 1, force = i / 6;
+
+		snprintf(text, sizeof(text), "{\"v\":1000,\"op\":\"a\",\"host\":\"%s\",\"volume\":\"%s\","
+			 "\"mode\":\"%s\",\"boot\":true%s%s}", "6d0e1c1a-0000-4000-8000-000000000001",
+			 "6d0e1c1a-0000-4000-8000-000000000002", modes[i % 3],
+			 preempt ? ",\"preempt\":true" : "", force ? ",\"force\":true" : "");
+		err = obj_decode(KEY_WANT, text, strlen(text), &x, why, sizeof(why));
+		CU_ASSERT_EQUAL(err, (preempt && i % 3 != PLAN_RW) || (force && i % 3 != PLAN_NONE) ? -EUCLEAN : 0);
+		if (!err) {
+			CU_ASSERT_EQUAL(x.want.mode, i % 3);
+			CU_ASSERT_EQUAL(x.want.preempt, preempt);
+			CU_ASSERT_EQUAL(x.want.force, force);
+		}
+		obj_free(KEY_WANT, &x);
+	}
+	try_set(KEY_WANT, "mode", json_string("fenced"), -EINVAL, "word");
+	try_set(KEY_WANT, "fenced", json_false(), -EINVAL, "leaving it out");
+	try_set(KEY_WANT, "fenced", json_true(), 0, NULL);
 }
 
 /* mode none with and without a clean end, and a number that stays. */
@@ -616,6 +644,7 @@ int main(void)
 	static const struct suite_test tests[] = {
 		{ "numbers", test_numbers },
 		{ "access without a holder", test_access_none },
+		{ "a want, and its ends", test_want },
 		{ "hosts and their disks", test_hosts },
 		{ "drives", test_drives },
 		{ "volumes", test_volumes },

@@ -118,10 +118,12 @@ static int int_get(struct field_at *a, const struct field *f, const json_t *j, v
 	return 0;
 }
 
-static int bool_get(struct field_at *a, const json_t *j, void *at)
+static int bool_get(struct field_at *a, const struct field *f, const json_t *j, void *at)
 {
 	if (!json_is_boolean(j))
 		return field_wrong(a, -EINVAL, "is neither true nor false");
+	if (f->flags & FIELD_MAY && json_is_false(j))
+		return field_wrong(a, -EINVAL, "is false, which is said by leaving it out");
 	*(bool *)at = json_is_true(j);
 	return 0;
 }
@@ -334,7 +336,7 @@ static int value_get(struct field_at *a, const struct field *f, json_t *j, void 
 	case FIELD_INT:
 		return int_get(a, f, j, at);
 	case FIELD_BOOL:
-		return bool_get(a, j, at);
+		return bool_get(a, f, j, at);
 	case FIELD_WORD:
 		return word_get(a, f, j, at);
 	case FIELD_TEXT:

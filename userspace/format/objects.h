@@ -191,8 +191,11 @@ struct obj_reader {
 struct obj_want {
 	struct obj o;
 	struct muuid host, volume;
-	u8	mode;			/* PLAN_RW or PLAN_RO */
+	u8	mode;			/* PLAN_RW or PLAN_RO; PLAN_NONE: to be detached, then the key goes */
 	bool	boot;			/* after a reboot of the host, too */
+	bool	preempt;		/* of rw: fence the holder; the attach transaction clears it */
+	bool	force;			/* of none: detach in spite of openers */
+	bool	fenced;			/* the attachment was fenced: none is made before the next want */
 };
 
 /* writer/V: the one host whose want is rw */

@@ -62,15 +62,27 @@ const struct obj_type obj_type_reader = {
 	.check = reader_check, .key = reader_key,
 };
 
-static const char *const want_words[] = { [PLAN_RW] = "rw", [PLAN_RO] = "ro" };
-
 static const struct field want_fields[] = {
 	FIELD_UUID("host", struct obj_want, host),
 	FIELD_UUID("volume", struct obj_want, volume),
-	FIELD_WORD("mode", struct obj_want, mode, want_words),
+	FIELD_WORD("mode", struct obj_want, mode, obj_mode_words),
 	FIELD_BOOL("boot", struct obj_want, boot),
+	FIELD_BOOL("preempt", struct obj_want, preempt, .flags = FIELD_MAY),
+	FIELD_BOOL("force", struct obj_want, force, .flags = FIELD_MAY),
+	FIELD_BOOL("fenced", struct obj_want, fenced, .flags = FIELD_MAY),
 	{ .name = NULL }
 };
+
+static int want_check(struct field_at *a, void *x)
+{
+	const struct obj_want *w = x;
+
+	if (w->preempt && w->mode != PLAN_RW)
+		return field_wrong(a, -EUCLEAN, "preempts, and does not attach for writing");
+	if (w->force && w->mode != PLAN_NONE)
+		return field_wrong(a, -EUCLEAN, "is forced, and does not detach");
+	return 0;
+}
 
 static void want_key(const void *x, struct key *k)
 {
@@ -81,7 +93,8 @@ static void want_key(const void *x, struct key *k)
 }
 
 const struct obj_type obj_type_want = {
-	.noun = "want", .bytes = sizeof(struct obj_want), .fields = want_fields, .key = want_key,
+	.noun = "want", .bytes = sizeof(struct obj_want), .fields = want_fields,
+	.check = want_check, .key = want_key,
 };
 
 static const struct field writer_fields[] = {

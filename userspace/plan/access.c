@@ -85,6 +85,23 @@ enum plan_verdict plan_attach_rw(const struct plan_attach *a, struct plan_access
 	return PLAN_GO;
 }
 
+bool plan_attach_enough(const struct plan_layout *l, const bool *reached)
+{
+	for (u32 i = 0; i < l->places; i++) {
+		if (l->place[i].group == PLAN_NO_GROUP && !muuid_null(&l->place[i].extent) && !reached[i])
+			return false;
+	}
+	for (u32 g = 0; g < l->groups; g++) {
+		u32 have = 0;
+
+		for (u32 i = 0; i < l->places; i++)
+			have += l->place[i].group == g && reached[i];
+		if (have < l->group[g].data)
+			return false;
+	}
+	return true;
+}
+
 enum plan_verdict plan_attach_ro(const struct plan_attach *a, u64 *number, struct plan_txn *t)
 {
 	enum plan_verdict v = may_begin(a);
@@ -153,7 +170,8 @@ enum plan_verdict plan_retake(const struct plan_retake *r, struct plan_access *n
 
 	if (r->stopped || mesh_number_access(r->served) > mesh_number_access(r->access->number))
 		return PLAN_STOPPED;
-	if (is_holder(r->access, &r->host, r->served))
+	if (is_holder(r->access, &r->host, r->served) &&
+	    mesh_number_restart(r->served) < PLAN_RESTART_HIGH)
 		return PLAN_DONE;
 	if (r->volume->state != PLAN_VOLUME_READY)
 		return PLAN_NOT_READY;
@@ -186,5 +204,33 @@ enum plan_verdict plan_note(const struct plan_volume *volume, const struct plan_
 	*t = (struct plan_txn) { .put = PLAN_OBJ_ROSTER };
 	if (!plan_mutant(PLAN_MUT_NOTE_ANY))
 		t->compare |= PLAN_OBJ_ACCESS;
+	return PLAN_GO;
+}
+
+bool plan_note_over(const struct plan_roster *noted, const struct plan_roster *next)
+{
+	if (next->attach != noted->attach)
+		return next->attach > noted->attach;
+	return next->epoch >= noted->epoch;
+}
+
+enum plan_verdict plan_fresh_over(const struct plan_volume *volume, const struct plan_access *access,
+				  const struct plan_rosters *rosters, const struct muuid *host,
+				  u64 number, bool stopped, struct plan_txn *t)
+{
+	enum plan_verdict v = plan_note(volume, access, host, number, stopped, t);
+
+	if (!volume->fresh)
+		return PLAN_DONE;
+	if (v != PLAN_GO)
+		return v;
+	if (!rosters || !rosters->committed || rosters->groups != volume->layout.groups)
+		return PLAN_WAIT;
+	for (u32 i = 0; i < rosters->groups; i++) {
+		if (!rosters->roster[i].attach)
+			return PLAN_WAIT;
+	}
+	*t = (struct plan_txn) { .compare = PLAN_OBJ_VOLUME | PLAN_OBJ_ACCESS | PLAN_OBJ_ROSTER,
+				 .put = PLAN_OBJ_VOLUME };
 	return PLAN_GO;
 }

@@ -53,6 +53,12 @@ enum plan_verdict plan_attach_rw(const struct plan_attach *a, struct plan_access
 				 struct plan_txn *t);
 
 /*
+ * True if @reached members let a kernel begin: without redundancy all, of each group k. An attach
+ * that cannot succeed is not decided, since its transaction would fence the former holder.
+ */
+bool plan_attach_enough(const struct plan_layout *l, const bool *reached);
+
+/*
  * Attach for reading: @number becomes what the reader's OPENs have. PLAN_UNCLEAN: no holder has
  * released the volume since it was recovered, or since an attach was held.
  */
@@ -76,12 +82,15 @@ enum plan_verdict plan_release(const struct plan_access *access, const struct mu
 enum plan_verdict plan_held(const struct plan_access *access, const struct muuid *host,
 			    u64 number, struct plan_access *next, struct plan_txn *t);
 
+/* A kernel whose restart is as high as this is to be retaken, before it has no next one. */
+#define PLAN_RESTART_HIGH	((MESH_NUMBER_RESTART_MAX + 1) / 2)
+
 /* What a kernel serves without being named by access/V. */
 struct plan_retake {
 	const struct plan_volume *volume;
 	const struct plan_access *access;
 	struct muuid host;
-	u64	served;		/* number of the running attachment */
+	u64	served;		/* number of the running attachment, with restart */
 	u64	above;		/* of a retake that has not opened all members yet: its @above; else 0 */
 	bool	stopped;
 	bool	holder_alive;	/* of the holder that access names, if it is another host */
@@ -95,8 +104,9 @@ struct plan_retake {
  *	before the first one has opened all members names what the first one named: the disk
  *	has served nothing since.
  *
- * Return: PLAN_GO; PLAN_DONE: access names this attachment; PLAN_HELD, PLAN_OPEN: the host that
- * is named lives; PLAN_STOPPED: the kernel's number is above the store's.
+ * Return: PLAN_GO; PLAN_DONE: access names this attachment, and its restart is below
+ * PLAN_RESTART_HIGH; PLAN_HELD, PLAN_OPEN: the host that is named lives; PLAN_STOPPED: the kernel's
+ * number is above the store's.
  */
 enum plan_verdict plan_retake(const struct plan_retake *r, struct plan_access *next, u64 *above,
 			      struct plan_txn *t);
@@ -104,5 +114,21 @@ enum plan_verdict plan_retake(const struct plan_retake *r, struct plan_access *n
 /* Note rosters of a kernel's attachment @number in roster/V. */
 enum plan_verdict plan_note(const struct plan_volume *volume, const struct plan_access *access,
 			    const struct muuid *host, u64 number, bool stopped, struct plan_txn *t);
+
+/*
+ * True if @next may be noted over @noted, both of one group: it is not lower, by the whole number,
+ * then by the epoch. A kernel reports and requests on two ways, of which one may be late.
+ */
+bool plan_note_over(const struct plan_roster *noted, const struct plan_roster *next);
+
+/**
+ * plan_fresh_over() - end of a volume's first attachment: its first rosters are in the store
+ *
+ * From then on a kernel that finds no rosters has lost them. Return: PLAN_GO: @t writes volume/V
+ * with fresh cleared; PLAN_DONE: it is; PLAN_WAIT: not all groups have a committed roster yet.
+ */
+enum plan_verdict plan_fresh_over(const struct plan_volume *volume, const struct plan_access *access,
+				  const struct plan_rosters *rosters, const struct muuid *host,
+				  u64 number, bool stopped, struct plan_txn *t);
 
 #endif

@@ -160,6 +160,35 @@ static void test_drives(void)
 	api_end();
 }
 
+/* What is on a drive is moved while it is there, and given up only where it is not. */
+static void test_drain_forget(void)
+{
+	struct muuid d = { .b = { 0xd0, S2, 0x11, 1 } };
+	struct client k;
+	json_t *r;
+
+	api_begin();
+	does("volume create", "{'name':'data','size':67108864,'layout':'linear','drives':['s2:/dev/nvme1n1']}");
+	does("volume delete", "{'volume':'data','dry_run':true}");
+	fails("drive forget", "{'drive':'s2:/dev/nvme1n1'}", "refused", "is there");
+	r = works("drive forget", "{'drive':'s2:/dev/nvme1n1','dry_run':true}");
+	CU_ASSERT_STRING_EQUAL(text_of(at(r, "unreachable", 0), "name"), "data");
+	json_decref(r);
+	CU_ASSERT_EQUAL(count(KEY_TASK), 1);
+	put_status_of(S2, &d, OBJ_OF_DRIVE, "gone", "it was pulled");
+	fails("drive drain", "{'drive':'s2:/dev/nvme1n1'}", "refused", "it was pulled");
+	CU_ASSERT_EQUAL(count(KEY_TASK), 1);
+	client_request(&k, "drive forget", "{'drive':'d0021101'}");
+	client_waits(&k, 2);
+	CU_ASSERT_EQUAL(count(KEY_TASK), 2);
+	client_close(&k);
+	client_request(&k, "drive drain", "{'drive':'s3:/dev/nvme0n1'}");
+	client_waits(&k, 2);
+	CU_ASSERT_EQUAL(count(KEY_TASK), 3);
+	client_close(&k);
+	api_end();
+}
+
 /* The tasks "drive export" of a host end as its agent says. */
 static void end_exports(u8 h, u8 state)
 {
@@ -574,6 +603,7 @@ static const struct rig_test tests[] = {
 	{ "host remove", test_host_remove },
 	{ "a host that holds", test_host_holds },
 	{ "drives", test_drives },
+	{ "drain, forget", test_drain_forget },
 	{ "export", test_export },
 	{ "tasks", test_tasks },
 	{ "events", test_events },

@@ -145,7 +145,6 @@ enum prot_mutant {
 	PROT_MUT_N_READ_FORGOTTEN,	/* ... or gives up members that were forgotten */
 	PROT_MUT_N_BAR,		/* a member is added at a barred place */
 	PROT_MUT_N_BAR_EARLY,	/* ... or was begun to be, when the bar is confirmed */
-	PROT_MUT_N_OPEN,	/* an attach opens what the layout names, not the store's roster */
 	PROT_MUT_N_DEAD,	/* no dead time when that many extents are opened, whichever */
 	PROT_MUT_N_BESIDE,	/* a witness beside a member on the only store host */
 	PROT_MUT_N_RELIES,	/* a store that spoke for members does not note what follows */

@@ -19,16 +19,6 @@ int prot_roster_cmp(const struct prot_roster *a, const struct prot_roster *b)
 	return 0;
 }
 
-bool prot_roster_opens(const struct prot_roster *r, const u8 *extent)
-{
-	u32 i;
-
-	for (i = 0; i < r->geo.width && !PROT_MUTANT(N_OPEN); i++)
-		if (r->in_sync >> i & 1 && !memcmp(r->uuid[i], extent, PROT_UUID_LEN))
-			return true;
-	return false;
-}
-
 static u64 roster_sum(const struct prot_roster_rec *rec, u64 salt)
 {
 	u64 seed = xxh64(rec, offsetof(struct prot_roster_rec, sum), salt);

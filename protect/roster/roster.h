@@ -103,12 +103,6 @@ static_assert(offsetof(struct prot_roster_rec, sum) == 120, "on disk");
 static_assert(offsetof(struct prot_roster_rec, entry) == 128, "on disk");
 static_assert(sizeof(struct prot_roster_rec) <= PROT_ROSTER_BLOCK, "on disk");
 
-/*
- * True: @extent is in sync by the store's roster @r, so an attach opens it, whatever the layout
- * says.
- */
-bool prot_roster_opens(const struct prot_roster *r, const u8 *extent);
-
 /* More than 0: @a is the higher one. Only of one group. */
 int prot_roster_cmp(const struct prot_roster *a, const struct prot_roster *b);
 

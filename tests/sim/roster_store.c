@@ -23,11 +23,6 @@
  * Where the highest roster names a witness and all members, and is on all of them, that holds with
  * any m drives lost.
  *
- * Violated so far: "2 a1 w1 c1 e1 g1 x1". An eviction is decided, the removal of that member is
- * noted, and the host crashes before it is written. By its record it attaches with the member in
- * sync again. Neither layout nor store names the extent then, so no later attach by the store opens
- * it, though it is not freed.
- *
  * Writes in flight and their order are sim-search's, targets that restart, retakes and late
  * transactions the search of the whole cluster's.
  */
@@ -151,6 +146,7 @@ static void first_state(void)
 	};
 
 	s.s.counter = 1;
+	s.s.clean = 1;
 	s.s.version = s.s.reported = 1;
 	s.s.reporter = 1 << 3;
 	s.s.committed = 1;

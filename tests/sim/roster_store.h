@@ -75,8 +75,10 @@ struct rs_store {
 	struct rs_roster roster;
 	/* number, layout version and bars of roster/V, and whether its roster was committed then */
 	u8	reporter, reported, confirmed, committed;
+	u8	clean;		/* of access/V */
 	u8	version, place;	/* of the layout; place of the spare in version 2 */
 	u8	bar;		/* places to be barred */
+	u8	leaving;	/* the layout names the extent that leaves @place, too */
 };
 
 struct rs_state {
@@ -157,6 +159,7 @@ u8 rs_packed(u64 number);
 bool rs_txn_attach(struct rs_state *s, int h);
 bool rs_txn_read(struct rs_state *s, int h);
 bool rs_txn_again(struct rs_state *s, int h, u8 drives);
+bool rs_recorded(const struct rs_state *s, int h, int d);
 bool rs_may_again(const struct rs_state *s, int h, int d);
 void rs_txn_held(struct rs_state *s, int h);
 void rs_txn_release(struct rs_state *s, int h);

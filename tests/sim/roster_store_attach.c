@@ -58,7 +58,7 @@ bool rs_may_take(const struct rs_state *s, int h, int d)
 	const struct rs_host *x = &s->h[h];
 	const struct rs_drive *e = &s->d[d];
 
-	if (e->freed)
+	if (e->freed || (!x->again && !rs_recorded(s, h, d)))
 		return false;
 	if (x->ro)	/* the restart counts for writers alone */
 		return RS_ACCESS(e->number) <= x->number && !e->grant;

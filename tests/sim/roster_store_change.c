@@ -43,23 +43,41 @@ static void change_replace(const struct rs_state *s, u32 place)
 	rs_reach(&t);
 }
 
-/*
- * A member in sync gives its place to the spare: the layout names the spare alone from then on. The
- * holder's kernel has reported that all are in sync. (plan_change() has no such change yet.)
- */
-static void change_evict(const struct rs_state *s, int h, u32 place)
+/* A member in sync gives its place to the spare: the layout names it as leaving from then on. */
+static void change_evict(const struct rs_state *s, u32 place)
 {
-	const struct rs_host *x = &s->h[h];
+	struct plan_extent spare = change_extent(s, RS_SPARE);
+	struct plan_put put = { .place = place, .extent = &spare };
 	struct rs_state t = *s;
+	struct rs_facts f;
+	struct plan_change c = { .volume = &f.volume, .access = &f.access, .rosters = &f.rosters,
+				 .stopped = s->back, .puts = 1, .put = &put, .evict = true };
+	struct plan_txn txn;
 
-	if (s->evicts == rs_most.evicts || x->pending || s->s.reporter != RS_ACCESS(x->number) ||
-	    s->s.reported != s->s.version || memcmp(&s->s.roster, &x->cur, sizeof(x->cur)) ||
-	    hweight64(x->cur.in_sync) != rs_width)
+	rs_facts(s, &f);
+	if (s->evicts == rs_most.evicts || plan_change(&c, &txn) != PLAN_GO)
 		return;
 	t.evicts++;
 	t.s.version = 2;
 	t.s.place = place;
 	t.s.bar = 0;
+	t.s.leaving = 1;
+	rs_reach(&t);
+}
+
+/* The place is swapped: no object but drive/D names the member any more. */
+static void change_left(const struct rs_state *s)
+{
+	struct rs_state t = *s;
+	struct plan_txn txn;
+	struct rs_facts f;
+
+	if (!s->s.leaving)
+		return;
+	rs_facts(s, &f);
+	if (plan_left(&f.volume, s->s.place, &f.access, &f.rosters, s->back, &txn) != PLAN_GO)
+		return;
+	t.s.leaving = 0;
 	rs_reach(&t);
 }
 
@@ -139,7 +157,7 @@ void rs_holder_steps(const struct rs_state *s, int h)
 		change_set(s, h);
 	for (u32 i = 0; i < rs_width && s->s.version == 1 && !s->d[RS_SPARE].freed; i++) {
 		change_replace(s, i);
-		change_evict(s, h, i);
+		change_evict(s, i);
 	}
 }
 
@@ -281,6 +299,7 @@ static void change_restore(const struct rs_state *s)
 void rs_store_steps(const struct rs_state *s)
 {
 	if (!s->back) {
+		change_left(s);
 		change_agents(s);
 		change_forget(s);
 	}

@@ -93,6 +93,11 @@ static const char *check_repaired(const struct rs_state *s, u8 lost)
 		return "recover refuses, though all drives are there";
 	if (!rs_txn_attach(&t, 0))
 		return "an attach is refused by the store";
+	for (u32 i = 0; i < rs_width; i++) {	/* agents write the records that are missing */
+		struct rs_drive *d = &t.d[rs_layout(&t, t.s.version, i)];
+
+		d->record = d->record < t.s.version ? t.s.version : d->record;
+	}
 	real = rs_wanted(&t, t.h[0].version, t.h[0].forgot, true) & ~lost;
 	for (int d = 0; d < RS_DRIVES; d++)
 		if (real >> d & 1 && !rs_may_take(&t, 0, d))

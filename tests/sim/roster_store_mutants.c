@@ -3,6 +3,8 @@
  * Rules taken out one by one, of protect/roster and of userspace/plan, each with bounds at which
  * the search must notice that. In brackets: the counter-example of the cluster's protocol that the
  * rule answers.
+ * Bars and FREE_OUT make up for each other as to what is lost: a bar keeps the member out that the
+ * kernel is to replace. So they are taken out together.
  *
  * Not here, as another rule answers alone in this world:
  *   [4e] RELEASE_ROSTERS  A place is changed while the volume is attached, by the report of that
@@ -27,7 +29,7 @@
 static const struct mutant {
 	const char *key;	/* on the command line */
 	enum prot_mutant prot;
-	enum plan_mutant plan;
+	enum plan_mutant plan, too;	/* too: makes up for the other one */
 	const char *name, *bounds;
 	bool large;		/* only in tier long */
 } mutant[] = {
@@ -44,12 +46,23 @@ static const struct mutant {
 	{ PROT(R_HELD_K) = "[5j] ... once the other one is lost", "2 a1 w1 r1" },
 	{ PROT(N_READ_FORGOTTEN) = "... without those that were forgotten", "2 a2 w1 r1 f1 c1" },
 	{ PROT(N_NOTE_NAMED) = "an uncommitted add ends without a note", "2 a2 w1 e2" },
-	{ PROT(N_BAR) = "[4d] a member joins at a barred place", "2 a1 w1 e2 v1" },
-	{ PLAN(CHANGE_UNBARRED) = "[4d] replaced without a bar", "2 a1 w1 e2 v1" },
-	{ PROT(N_BAR_EARLY) = "[4d] barred while an add is pending", "2 a1 w1 e2 v1" },
-	{ PLAN(AGAIN_UNBARRED) = "[5k] bars forgotten across a crash", "2 a1 w1 e2 v1 g1 c1" },
-	{ PROT(N_OPEN) = "[4f] opens what the layout names alone", "2 a2 w1 x1" },
+	{ PROT(N_BAR) = "[4d] a member joins at a barred place", "2 a1 w1 e2 v1",
+	  .too = PLAN_MUT_FREE_OUT },
+	{ PLAN(CHANGE_UNBARRED) = "[4d] replaced without a bar", "2 a1 w1 e2 v1",
+	  .too = PLAN_MUT_FREE_OUT },
+	{ PROT(N_BAR_EARLY) = "[4d] barred while an add is pending", "2 a1 w1 e2 v1",
+	  .too = PLAN_MUT_FREE_OUT },
+	{ PLAN(AGAIN_UNBARRED) = "[5k] bars forgotten across a crash", "2 a1 w1 e2 v1 g1 c1",
+	  .too = PLAN_MUT_FREE_OUT },
+	{ PLAN(MEMBERS_LAYOUT) = "[4f] opens what the layout names alone", "2 a1 w1 x1 b1" },
+	{ PLAN(MEMBERS_LAYOUT) = "... an evicted member comes back by the record",
+	  "2 a1 w1 c1 e1 g1 x1", .too = PLAN_MUT_LEFT_EARLY },
 	{ PLAN(FREE_ROSTER) = "[4f] freed while a roster names it", "2 a2 w1 x1" },
+	{ PLAN(FREE_OUT) = "... or as one that is out, and may be added", "2 a1 w1 e2 x1" },
+	{ PLAN(FREE_UNCLEAN) = "... or while an unnamed kernel may serve", "2 a1 w1 x1 b1" },
+	{ PLAN(LEFT_EARLY) = "leaving no more before the swap",
+	  "2 a2 w1 x1", .too = PLAN_MUT_MEMBERS_LAYOUT },
+	{ PLAN(OPEN_BEHIND) = "a member is opened before it has the record", "2 a2 w1 x1 b1" },
 	{ PROT(N_DEAD) = "[4f] dead time by the layout's extents", "2 a2 w1 x1" },
 	{ PLAN(RECOVER_ROSTERS) = "[5c] recovered rosters are a witness", "2 a2 w1 b1" },
 	{ PROT(N_BESIDE) = "a witness on the host of a member", "2 o1 a1 w1 e1" },
@@ -61,6 +74,7 @@ static const struct mutant {
 	{ PLAN(FORGET_HELD) = "[8b] forgotten while it is attached", "2 a2 w1 f1 e1" },
 	{ PLAN(FORGET_RECORD) = "[8c] records keep what is forgotten", "2 a2 w1 f1 e1 c1 g1" },
 	{ PLAN(NOTE_ANY) = "a host notes that is not the holder", "2 a2 w1 e1" },
+	{ PLAN(NOTE_LOWER) = "a report takes a later note away", "2 a2 w1 e1" },
 	{ PROT(R_ALONE) = "removes alone with a witness", "2 a2 w1 e1" },
 	{ PROT(R_COMMIT) = "committed before durable on all", "2 a2 w1 e1" },
 	{ PROT(R_KEEP) = "an uncommitted add kept by the removal after it", "2 a2 w1 e3" },
@@ -78,6 +92,7 @@ static void mutant_set(const struct mutant *m)
 {
 	prot_mutant = m ? m->prot : PROT_MUT_NONE;
 	plan_mutation = m ? m->plan : PLAN_MUT_NONE;
+	plan_mutation_too = m ? m->too : PLAN_MUT_NONE;
 }
 
 bool rs_mutant(const char *name)

@@ -10,6 +10,7 @@
 #include "userspace/plan/again.h"
 #include "userspace/plan/change.h"
 #include "userspace/plan/forget.h"
+#include "userspace/plan/members.h"
 #include "userspace/plan/recover.h"
 
 u64 rs_number(u8 number)
@@ -88,10 +89,11 @@ void rs_facts(const struct rs_state *s, struct rs_facts *f)
 	f->volume.bar = f->bar;
 	f->volume.barred = plan_places(f->bar, s->s.bar);
 	plan_layout(s, s->s.version, s->forgot, f->place, &f->group, &f->volume.layout);
+	if (s->s.leaving)
+		f->place[s->s.place].leaving = rs_extent_uuid(s->s.place);
 	f->access.mode = s->s.mode;
 	f->access.number = rs_number(s->s.counter << 3);
-	/* The rule of readers and a clean release is not counted on: rosters guard readers here. */
-	f->access.clean = true;
+	f->access.clean = s->s.clean;
 	if (s->s.mode == PLAN_RW)
 		f->access.holder = rs_host_uuid(s->s.holder);
 	plan_roster(&f->roster, &s->s.roster);
@@ -103,25 +105,60 @@ void rs_facts(const struct rs_state *s, struct rs_facts *f)
 	f->rosters.barred = plan_places(f->confirmed, s->s.confirmed);
 }
 
-/* Drives that an attach opens: of the layout, and in sync by the store's roster. */
+/* Extents of drive/D that an attach opens, too: drive d has that of UUID d + 1. */
+static u8 plan_beside(const struct rs_state *s)
+{
+	struct plan_extent extent[RS_DRIVES];
+	struct plan_drive drive[RS_DRIVES];
+	struct plan_member m[RS_DRIVES];
+	struct rs_facts f;
+	u8 all = 0;
+	u32 n;
+
+	rs_facts(s, &f);
+	for (int d = 0; d < RS_DRIVES; d++) {
+		extent[d] = (struct plan_extent) {
+			.uuid = rs_extent_uuid(d), .volume = f.volume.uuid, .place = d,
+			.state = s->d[d].freed ? PLAN_FREEING : PLAN_READY, .version = s->d[d].record,
+		};
+		drive[d] = (struct plan_drive) {
+			.uuid = plan_drive_of(d), .extents = 1, .extent = &extent[d],
+			.wanted = s->forgot >> d & 1 ? PLAN_FORGOTTEN : PLAN_IN,
+		};
+	}
+	n = plan_attach_members(&f.volume, drive, RS_DRIVES, m, RS_DRIVES);
+	for (u32 i = 0; i < n; i++)
+		all |= 1 << (m[i].extent->uuid.b[0] - 1);
+	return all;
+}
+
+/*
+ * Drives that an attach opens: of the layout, also the one that leaves, and those that the store has
+ * beside it, where it is @store. What its rosters name in sync is among these, as it is not freed.
+ */
 u8 rs_wanted(const struct rs_state *s, u8 version, u8 forgot, bool store)
 {
-	struct prot_roster r;
-	u8 all = 0;
+	u8 all = store ? plan_beside(s) : 0;
 
+	if (store && s->s.leaving)
+		all |= 1 << s->s.place;
 	for (u32 i = 0; i < rs_width; i++)
 		all |= 1 << rs_layout(s, version, i);
-	rs_unpack(&r, &s->s.roster);
-	for (int d = 0; d < RS_DRIVES && store && s->s.roster.attach; d++) {
-		u8 uuid[PROT_UUID_LEN] = { 1 + d };
-
-		if (prot_roster_opens(&r, uuid))
-			all |= 1 << d;
-	}
 	for (int d = 0; d < RS_DRIVES; d++)
 		if (s->d[d].freed)
 			all &= ~(1 << d);
 	return all & ~forgot;
+}
+
+/* The record of a member of the host's layout is not older than that. */
+bool rs_recorded(const struct rs_state *s, int h, int d)
+{
+	const struct plan_layout l = { .version = s->h[h].version, .commit = 1 };
+
+	for (u32 i = 0; i < rs_width; i++)
+		if (rs_layout(s, s->h[h].version, i) == d)
+			return plan_change_opens(&l, s->d[d].record, 1);
+	return true;
 }
 
 bool rs_txn_attach(struct rs_state *s, int h)
@@ -137,6 +174,7 @@ bool rs_txn_attach(struct rs_state *s, int h)
 	if (plan_attach_rw(&a, &next, &txn) != PLAN_GO)
 		return false;
 	s->s.mode = next.mode;
+	s->s.clean = next.clean;
 	s->s.holder = h;
 	s->s.counter = mesh_number_counter(next.number);
 	s->s.readers = 0;
@@ -158,6 +196,8 @@ bool rs_txn_read(struct rs_state *s, int h)
 	u64 number;
 
 	rs_facts(s, &f);
+	/* The rule of readers and a clean release is not counted on: rosters guard readers here. */
+	f.access.clean = true;
 	if (plan_attach_ro(&a, &number, &txn) != PLAN_GO)
 		return false;
 	s->s.readers |= 1 << h;
@@ -263,8 +303,10 @@ void rs_txn_held(struct rs_state *s, int h)
 	s->s.readers &= ~(1 << h);
 	rs_facts(s, &f);
 	if (!s->h[h].ro && !s->h[h].again &&
-	    plan_held(&f.access, &host, rs_number(s->h[h].number), &next, &txn) == PLAN_GO)
+	    plan_held(&f.access, &host, rs_number(s->h[h].number), &next, &txn) == PLAN_GO) {
 		s->s.mode = next.mode;
+		s->s.clean = next.clean;
+	}
 }
 
 void rs_txn_release(struct rs_state *s, int h)
@@ -279,6 +321,7 @@ void rs_txn_release(struct rs_state *s, int h)
 	rs_facts(s, &f);
 	if (plan_release(&f.access, &host, rs_number(x->ends), &next, &txn) == PLAN_GO) {
 		s->s.mode = next.mode;
+		s->s.clean = next.clean;
 		if (txn.put & PLAN_OBJ_ROSTER) {
 			s->s.roster = x->last;
 			s->s.reporter = RS_ACCESS(x->ends);
@@ -303,21 +346,24 @@ bool rs_may_note(const struct rs_state *s, int h)
 
 /*
  * roster/V becomes what the kernel says now: the roster to be noted first, else the committed one,
- * unless a later one is noted. Return: true if it did.
+ * unless a later one is noted. What is noted first is always later. Return: true if it did.
  */
 bool rs_note(struct rs_state *s, int h)
 {
 	struct rs_host *x = &s->h[h];
 	bool first = x->pending && x->unnoted;
-	struct prot_roster cur, noted;
+	struct plan_roster next, noted;
 	struct prot_membership m;
 
 	if (!first && !x->serving)
 		return false;
-	rs_unpack(&cur, &x->cur);
-	rs_unpack(&noted, &s->s.roster);
-	if (!first && s->s.roster.attach && prot_roster_cmp(&noted, &cur) > 0)
+	plan_roster(&next, first ? &x->pend : &x->cur);
+	plan_roster(&noted, &s->s.roster);
+	if (!plan_note_raises(&noted, &next)) {
+		if (first)
+			rs_bad = "a roster that is to be noted first is older than the one noted";
 		return false;
+	}
 	rs_load(&m, x);
 	s->s.roster = first ? x->pend : x->cur;
 	s->s.committed = !first;
@@ -405,6 +451,7 @@ bool rs_recover(struct rs_state *s, u8 drives)
 	if (plan_recover(&r, &out) != PLAN_GO)
 		return false;
 	s->s.mode = out.access.mode;
+	s->s.clean = out.access.clean;
 	for (int h = 0; h < 2 && out.access.mode == PLAN_RW; h++) {
 		struct muuid host = rs_host_uuid(h);
 
@@ -413,7 +460,7 @@ bool rs_recover(struct rs_state *s, u8 drives)
 	}
 	s->s.counter = mesh_number_counter(out.access.number);
 	s->s.version = out.layout->version;
-	s->s.bar = s->s.confirmed = 0;
+	s->s.bar = s->s.confirmed = s->s.leaving = 0;
 	s->s.readers = 0;
 	if (!out.rosters)
 		s->s.roster = none;

@@ -90,13 +90,15 @@ PLAN_SRC := $(wildcard userspace/plan/*.c) tests/unit/task_world.c
 PLAN_OBJ := $(PLAN_SRC:%.c=$(BUILD)/unit/plan/%.o)
 UNIT_EXTRA_plan_task  := $(PLAN_OBJ)
 UNIT_CFLAGS_plan_task := -DPLAN_MUTANTS
+UNIT_EXTRA_plan_rules  := $(PLAN_OBJ)
+UNIT_CFLAGS_plan_rules := -DPLAN_MUTANTS
 
 $(BUILD)/unit/plan/%.o: %.c $(PURE_HDR) $(wildcard userspace/plan/*.h tests/unit/task_world.h)
 	@mkdir -p $(@D)
 	$(CC) $(UNIT_CFLAGS) $(SANITIZE) -DPLAN_MUTANTS -c -o $@ $<
 
-$(BUILD)/unit/test_plan_task: $(PLAN_OBJ)
-$(BUILD)/unit/test_plan_task.o: tests/unit/task_world.h $(wildcard userspace/plan/*.h)
+$(BUILD)/unit/test_plan_task $(BUILD)/unit/test_plan_rules: $(PLAN_OBJ)
+$(BUILD)/unit/test_plan_task.o $(BUILD)/unit/test_plan_rules.o: tests/unit/task_world.h $(wildcard userspace/plan/*.h)
 
 # The cluster store: its SQLite engine, with faults of the disk.
 CLUSTER_OBJ  := $(addprefix $(BUILD)/unit/obj/userspace/store/,$(notdir $(patsubst %.c,%.o,\
@@ -174,8 +176,8 @@ $(VOLUMES_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/kernel_rig.h tests/unit/age
 # What a daemon does with the store's objects, over a store in a file.
 AGENT_OBJ  := $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(wildcard userspace/agent/*.c))
 AGENT_PLAN := $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(wildcard userspace/plan/*.c))
-AGENT_TEST := agent_attach agent_attach_keep agent_copy agent_drive agent_export agent_host agent_tasks \
-	export_judge
+AGENT_TEST := agent_attach agent_attach_crash agent_attach_keep agent_copy agent_drain agent_drive agent_export \
+	agent_host agent_tasks export_judge
 
 $(foreach t,$(AGENT_TEST),$(eval UNIT_EXTRA_$(t) := $(AGENT_OBJ) $(CLUSTER_OBJ) $(AGENT_PLAN)) \
 	$(eval UNIT_LIBS_$(t) := -lsqlite3 -lpthread) $(eval UNIT_CFLAGS_$(t) := -D_GNU_SOURCE))
@@ -183,21 +185,25 @@ $(foreach t,$(AGENT_TEST),$(eval UNIT_EXTRA_$(t) := $(AGENT_OBJ) $(CLUSTER_OBJ) 
 # A store that does not answer; hosts that die.
 UNIT_LDFLAGS_agent_host := -Wl,--wrap=store_identity,--wrap=store_txn_settle
 UNIT_LDFLAGS_agent_export := -Wl,--wrap=store_txn_settle
-# Agents die in any transaction; a list of objects is not read.
-ATTACH_TEST := $(filter agent_attach%,$(AGENT_TEST))
-$(foreach t,$(ATTACH_TEST),$(eval UNIT_LDFLAGS_$(t) := -Wl,--wrap=store_txn_settle,--wrap=store_watch))
-$(ATTACH_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/attach_rig.h
 
 # Their transactions are judged as by a store host.
 JUDGED_TEST := agent_export agent_host
 $(foreach t,$(JUDGED_TEST),$(eval UNIT_EXTRA_$(t) += $(RIGHTS_OBJ)) $(eval UNIT_LIBS_$(t) += -lgnutls))
 $(JUDGED_TEST:%=$(BUILD)/unit/test_%): $(RIGHTS_OBJ)
-$(JUDGED_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/agent_rights.h
+$(JUDGED_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/agent_rights.h tests/unit/host_rig.h
+
+# Agents die in any transaction; a list of objects is not read.
+ATTACH_TEST := $(filter agent_attach%,$(AGENT_TEST))
+ATTACH_OBJ  := $(addprefix $(BUILD)/unit/obj/userspace/store/,rights.o rights_rules.o)
+$(foreach t,$(ATTACH_TEST),$(eval UNIT_LDFLAGS_$(t) := -Wl,--wrap=store_txn_settle,--wrap=store_watch) \
+	$(eval UNIT_EXTRA_$(t) += $(ATTACH_OBJ)))
+$(ATTACH_TEST:%=$(BUILD)/unit/test_%): $(ATTACH_OBJ)
+$(ATTACH_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/attach_rig.h tests/unit/attach_kernel.h
 
 $(AGENT_OBJ): UNIT_CFLAGS += -D_GNU_SOURCE
 $(AGENT_OBJ): $(wildcard userspace/agent/*.h userspace/plan/*.h userspace/store/*.h)
 $(AGENT_TEST:%=$(BUILD)/unit/test_%): $(AGENT_OBJ) $(CLUSTER_OBJ) $(AGENT_PLAN)
-$(AGENT_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/agent_rig.h tests/unit/export_rig.h $(wildcard userspace/agent/*.h userspace/plan/*.h userspace/store/*.h)
+$(AGENT_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/agent_rig.h tests/unit/export_rig.h tests/unit/tasks_rig.h $(wildcard userspace/agent/*.h userspace/plan/*.h userspace/store/*.h)
 
 UNIT_EXTRA_etcd_link  := $(sort $(LINKED_OBJ) $(ETCD_OBJ))
 UNIT_LIBS_etcd_link   := -lgnutls -lsqlite3 -lcurl -lprotobuf-c -lpthread
@@ -281,3 +287,20 @@ $(API_OBJ): $(wildcard userspace/daemon/*.h userspace/agent/*.h userspace/plan/*
 $(API_TEST:%=$(BUILD)/unit/test_%): $(API_OBJ) $(AGENT_OBJ) $(CLUSTER_OBJ) $(AGENT_PLAN)
 $(API_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/api_rig.h tests/unit/agent_rig.h \
 	$(wildcard userspace/daemon/*.h userspace/agent/*.h userspace/plan/*.h userspace/store/*.h)
+
+# Drives of a machine that are files, under a kernel that the test is.
+DISK_OBJ := $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(filter-out userspace/daemon/disk_dev.c,\
+	$(wildcard userspace/daemon/disk*.c)) userspace/libmesh/grow.c)
+DISK_TEST := daemon_disk daemon_drives
+DISK_ALL  := $(sort $(DISK_OBJ) $(DAEMON_JOB) $(AGENT_OBJ) $(CLUSTER_OBJ) $(AGENT_PLAN))
+
+$(foreach t,$(DISK_TEST),$(eval UNIT_EXTRA_$(t) := $(DISK_ALL)) \
+	$(eval UNIT_LIBS_$(t) := -lsqlite3 -lblkid -lpthread) $(eval UNIT_CFLAGS_$(t) := -D_GNU_SOURCE) \
+	$(eval UNIT_LDFLAGS_$(t) := -Wl,--wrap=pwrite))
+
+UNIT_LDFLAGS_daemon_drives += -Wl,--wrap=disk_paths
+
+$(DISK_OBJ): UNIT_CFLAGS += -D_GNU_SOURCE
+$(DISK_OBJ): $(wildcard userspace/daemon/*.h userspace/agent/*.h userspace/plan/*.h userspace/store/*.h userspace/libmesh/mesh.h)
+$(DISK_TEST:%=$(BUILD)/unit/test_%): $(DISK_ALL)
+$(DISK_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/agent_rig.h tests/unit/disk_rig.h $(wildcard userspace/daemon/*.h userspace/agent/*.h)

@@ -36,13 +36,14 @@ static struct {
 	struct meshblk_target target[TARGETS];
 	bool	used[TARGETS];		/* by members; by ids */
 	u32	connects;		/* a target is up after that many lists */
+	u32	lists;
 	/* one volume */
 	bool	there;
 	struct meshblk_volume v;	/* as VOLUME_GET answers: its arrays are the test's */
 	struct meshblk_volume set;	/* the last VOLUME_SET: arrays of its own */
 	u32	sets, gets;
 	int	set_err, end_err, get_err;
-	bool	set_waits, end_waits;	/* until the test clears it */
+	bool	set_waits, end_waits, del_waits;	/* until the test clears it */
 	bool	force;
 	u32	ends;			/* VOLUME_DELs that came */
 	u32	ended;			/* groups in VOLUME_DEL's answer */
@@ -62,7 +63,7 @@ static struct {
 
 struct mesh { int unused; };
 
-static pthread_cond_t moved = PTHREAD_COND_INITIALIZER;
+static pthread_cond_t moved = PTHREAD_COND_INITIALIZER;	/* a wait of @K has ended */
 
 static void lock(void) { pthread_mutex_lock(&K.lock); }
 static void unlock(void) { pthread_mutex_unlock(&K.lock); }
@@ -89,6 +90,7 @@ int meshblk_targets(struct mesh *m, struct meshblk_target **out, size_t *n)
 {
 	(void)m;
 	lock();
+	K.lists++;
 	if (K.connects && !--K.connects)
 		for (u32 i = 0; i < K.targets; i++)
 			strcpy(K.target[i].state, MESHBLK_STATE_UP);
@@ -115,6 +117,10 @@ int meshblk_target_set(struct mesh *m, u32 id, const char *addr, u16 port, const
 	(void)m;
 	lock();
 	i = at_of(id);
+	if (i < K.targets && K.used[id] && strcmp(K.target[i].addr, addr)) {
+		unlock();
+		return -EBUSY;
+	}
 	if (i == K.targets) {
 		CU_ASSERT_FATAL(i < TARGETS);
 		K.target[K.targets++] = (struct meshblk_target) { .id = id, .state = "up" };
@@ -135,6 +141,8 @@ int meshblk_target_del(struct mesh *m, u32 id)
 
 	(void)m;
 	lock();
+	while (K.del_waits)
+		pthread_cond_wait(&moved, &K.lock);
 	i = at_of(id);
 	if (i == K.targets)
 		err = -ENOENT;

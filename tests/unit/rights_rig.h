@@ -286,6 +286,7 @@ static inline char *a_task(const char *task, const char *verb, const char *volum
 	if (volume)
 		x.task.volume = rig_uuid(volume);
 	x.task.state = state;
+	x.task.stage = PLAN_TASK_PLACED;	/* tests change it */
 	if (state == OBJ_TASK_WAITING) {
 		x.task.progress = (struct obj_progress) { 0 };
 		x.task.step[0] = x.task.error[0] = 0;

@@ -4,6 +4,8 @@
 #include "tests/unit/task_world.h"
 #include "userspace/plan/extent.h"
 
+unsigned int tworld_left;
+
 static u32 draw(struct tworld *w, u32 n)
 {
 	w->seed = w->seed * 6364136223846793005ULL + 1442695040888963407ULL;
@@ -199,7 +201,7 @@ static void place(struct tworld *w, struct tstore *v, u32 t)
 	u32 n = task->kind == PLAN_TASK_CREATE ? 2 : 1, first = 0;
 
 	if (task->kind != PLAN_TASK_CREATE)
-		first = task->kind == PLAN_TASK_REPLACE ? 0 : v->volume.layout.places;
+		first = task->kind == PLAN_TASK_EXTEND ? v->volume.layout.places : 0;
 	for (u32 i = 0; i < n; i++) {
 		w->s.put[t][i] = (struct plan_task_put) { .place = first + i, .extent = id('x', ++w->ids),
 							  .drive = id('d', (draw(w, 2) + 2 * i) % DRIVES) };
@@ -277,7 +279,7 @@ static void unbar(struct tstore *s, const struct tstore *v, u32 t)
 	s->volume.barred = n;
 }
 
-static void change(struct tworld *w, const struct tstore *v, u32 t)
+static void change(struct tworld *w, const struct tstore *v, u32 t, bool evict)
 {
 	struct tstore *s = &w->s;
 
@@ -286,6 +288,7 @@ static void change(struct tworld *w, const struct tstore *v, u32 t)
 	s->volume.layout.places = v->volume.layout.places;
 	for (u32 i = 0; i < v->task[t].puts; i++) {
 		const struct plan_task_put *p = &v->put[t][i];
+		struct muuid leaving = evict ? v->place[p->place].extent : v->place[p->place].leaving;
 		struct plan_extent *e = key_of(s, drive_of(&p->drive), &p->extent);
 
 		if (!e || e->state != PLAN_READY)
@@ -293,7 +296,9 @@ static void change(struct tworld *w, const struct tstore *v, u32 t)
 		if (p->place >= s->volume.layout.places)
 			s->volume.layout.places = p->place + 1;
 		s->place[p->place] = (struct plan_place) { .extent = p->extent, .drive = p->drive,
-			.group = w->group && p->place < 2 ? 0 : PLAN_NO_GROUP };
+			.group = w->group && p->place < 2 ? 0 : PLAN_NO_GROUP, .leaving = leaving };
+		if (evict && !w->group)
+			w->bad = "a member without redundancy is copied";
 	}
 	if (s->volume.state != PLAN_VOLUME_READY)
 		w->bad = "a volume is changed that is not ready";
@@ -325,7 +330,12 @@ static void do_txn(struct tworld *w, const struct tstore *v, u32 t, const struct
 		w->s.task[t].state = PLAN_TASK_ENDED;
 		break;
 	case PLAN_T_CHANGE:
-		change(w, v, t);
+		change(w, v, t, s->evict);
+		break;
+	case PLAN_T_LEFT:
+		w->s.place[s->place].leaving = (struct muuid) { 0 };
+		tworld_left++;
+		w->s.rev_volume++;
 		break;
 	case PLAN_T_DOOM:
 		if (w->k.serves && w->s.access.mode == PLAN_RW && !v->task[t].preempt)
@@ -396,6 +406,13 @@ static void host_attach(struct tworld *w)
 	w->k = (struct tkernel) { .serves = true, .number = next.number, .version = v->volume.layout.version,
 				  .places = v->volume.layout.places, .in_sync = w->group ? 3 : 0 };
 	memcpy(w->k.place, v->place, sizeof(w->k.place));
+	/* What leaves has the data: the copy begins again. */
+	for (u32 p = 0; p < PLACES; p++) {
+		if (muuid_null(&v->place[p].leaving))
+			continue;
+		w->k.place[p].extent = v->place[p].leaving;
+		w->k.version = v->volume.layout.version - 1;
+	}
 	if (w->s.volume.state != PLAN_VOLUME_READY)
 		w->bad = "a volume is attached that is not ready";
 }
@@ -441,7 +458,11 @@ static void host_set(struct tworld *w)
 	if (!plan_change_set(&next, &has, recorded))
 		return;
 	for (u32 p = 0; w->group && p < 2; p++) {
-		if (!muuid_equal(&w->k.place[p].extent, &v->place[p].extent) && (w->k.in_sync >> p & 1))
+		/* A copy takes its time. */
+		if (!muuid_null(&v->place[p].leaving) && draw(w, 3))
+			return;
+		if (!muuid_equal(&w->k.place[p].extent, &v->place[p].extent) && (w->k.in_sync >> p & 1) &&
+		    !muuid_equal(&w->k.place[p].extent, &v->place[p].leaving))
 			w->bad = "a layout drops a member in sync";
 	}
 	w->k.version = l->version;
@@ -518,9 +539,9 @@ static void user(struct tworld *w)
 
 	if (!w->s.tasks)
 		new_task(w, PLAN_TASK_CREATE);
-	else if (n < 3)
-		new_task(w, (u8[]) { PLAN_TASK_EXTEND, PLAN_TASK_REPLACE, PLAN_TASK_DELETE }[n]);
-	else if (n == 3)
+	else if (n < 4)
+		new_task(w, (u8[]) { PLAN_TASK_EXTEND, PLAN_TASK_REPLACE, PLAN_TASK_DELETE, PLAN_TASK_EVICT }[n]);
+	else if (n == 4)
 		w->s.task[draw(w, w->s.tasks)].cancel = true;
 	else
 		return;
@@ -570,9 +591,30 @@ static void settle(struct tworld *w)
 	}
 }
 
+/* With all tasks ended: a former member that is still there. */
+static bool left_over(const struct tworld *w)
+{
+	for (u32 t = 0; t < w->s.tasks; t++) {
+		if (w->s.task[t].state != PLAN_TASK_ENDED)
+			return false;
+	}
+	for (u32 d = 0; d < DRIVES; d++) {
+		for (u32 i = 0; i < w->s.drive[d].extents; i++) {
+			const struct plan_extent *e = &w->s.extent[d][i];
+
+			if (e->version && !plan_layout_names(&w->s.volume.layout, &e->uuid))
+				return true;
+		}
+	}
+	return false;
+}
+
 static const char *wrong(struct tworld *w)
 {
 	bool gone = !w->s.exists;
+
+	if (!gone && left_over(w))
+		return "a member that was replaced is never freed";
 
 	for (u32 t = 0; t < w->s.tasks; t++) {
 		bool waits = w->s.task[t].kind == PLAN_TASK_REPLACE || w->s.task[t].kind == PLAN_TASK_DELETE;

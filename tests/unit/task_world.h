@@ -60,6 +60,9 @@ struct tworld {
 	const char *bad;
 };
 
+/* Members that have left, in all runs. */
+extern unsigned int tworld_left;
+
 /* Run @steps random steps, then everything to its end. Return: NULL, or what is wrong. */
 const char *tworld_run(u64 seed, bool group, unsigned int steps, bool *done);
 

@@ -117,6 +117,12 @@ static void t_dead(void)
 	W.t[1].unknown = false;
 	settle();
 	CU_ASSERT(serves(1));
+	/* the former holder is there again: its record is of the past */
+	W.h[0].dead = false;
+	host_start(0);
+	put_alive(0, true);
+	CU_ASSERT_STRING_EQUAL(settle(), "erase1 ");
+	CU_ASSERT(status_is(0, "refused", "another host is to write"));
 	/* its own targets need not know */
 	W.t[1].unknown = true;
 	WANT(1, PLAN_NONE);
@@ -207,10 +213,13 @@ static void t_held(void)
 	CU_ASSERT_FALSE(access_now()->clean);
 	CU_ASSERT_EQUAL(access_now()->number, mesh_number(0, 1, 0));
 	CU_ASSERT_FALSE(W.h[1].k.there);
-	/* it tries again by probes alone */
-	CU_ASSERT(!word(settle(), "txn"));
+	CU_ASSERT(status_is(1, "refused", "host3"));
+	/* it tries again after a while, by probes alone */
+	CU_ASSERT_STRING_EQUAL(settle(), "");
 	W.t[1].attacher = 3;
-	settle();
+	W.now += 30000;
+	CU_ASSERT(!word(settle(), "txn"));
+	CU_ASSERT(word(W.log, "probe2"));
 	CU_ASSERT(status_is(1, "refused", "host3"));
 	/* readers do not attach before a clean end */
 	WANT(0, PLAN_RO);
@@ -487,6 +496,42 @@ static void t_restart(void)
 	rig_stop();
 }
 
+/* Until the host is off, if that is requested. */
+static void t_boot(void)
+{
+	rig_start();
+	VOLUME(0);
+	WANT(0, PLAN_RW, .no_boot = true);
+	settle();
+	CU_ASSERT(serves(0));
+	host_restart(0, false);
+	settle();
+	CU_ASSERT(serves(0));
+	host_restart(0, true);
+	CU_ASSERT_STRING_EQUAL(settle(), "txn1 erase1 txn1 txn1 ");
+	CU_ASSERT_FALSE(W.h[0].k.there);
+	CU_ASSERT_EQUAL(access_now()->mode, PLAN_NONE);
+	CU_ASSERT_PTR_NULL(seen(KEY_WANT, 0));
+	rig_stop();
+}
+
+/* A probe of a while ago is not what an attach is decided from. */
+static void t_old_probe(void)
+{
+	rig_start();
+	VOLUME(0);
+	WANT(0, PLAN_RW);
+	host_turn(0);
+	CU_ASSERT_STRING_EQUAL(W.log, "probe1 ");
+	W.t[0].writer = W.t[0].attacher = 3;
+	W.now += 60000;
+	settle();
+	CU_ASSERT(word(W.log, "probe1"));
+	CU_ASSERT_FALSE(word(W.log, "txn"));
+	CU_ASSERT(status_is(0, "refused", "host3"));
+	rig_stop();
+}
+
 static const struct rig_test tests[] = {
 	{ "life", t_life },
 	{ "operations that go on", t_slow },
@@ -504,6 +549,8 @@ static const struct rig_test tests[] = {
 	{ "overtaken", t_overtaken },
 	{ "unread", t_unread },
 	{ "restart", t_restart },
+	{ "not after a reboot", t_boot },
+	{ "an old probe", t_old_probe },
 };
 
 int main(void)

@@ -3,324 +3,27 @@
  * The controller's tasks over a store in a file: controllers that die before any transaction and
  * are followed by another one, agents of drives and a kernel that act between their steps.
  */
-#include <errno.h>
-
-#include "tests/unit/agent_rig.h"
-#include "userspace/agent/tasks.h"
+#include "tests/unit/tasks_rig.h"
 #include "userspace/format/label.h"
 
-#define HOSTS	3
-#define EACH	3			/* drives of a host */
-#define GIB	(1ULL << 30)
-
-static struct store *agents;
-static struct copy *A;			/* what agents and the test see */
-static u32 seed, odds;			/* of a crash: one in @odds; 0: none */
-static u32 crashes;
-
-/* A controller: a daemon of one host. */
-static struct {
-	struct store *s;
-	struct copy *c;
-	struct lead lead;
-	struct tasks tasks;
-} con;
-
-static u32 draw(u32 n)
+/* Of a mirror and of ec, one by one; a member of no group, and one of a volume that is not attached. */
+static void evictions(void)
 {
-	seed = seed * 1664525 + 1013904223;
-	return (seed >> 8) % n;
-}
+	struct muuid old = volume(5)->record->member[2].extent, other = volume(3)->record->member[0].extent;
+	u32 before = extents_left();
 
-static bool crash(void *arg)
-{
-	(void)arg;
-	if (!odds || draw(odds))
-		return false;
-	crashes++;
-	return true;
-}
-
-static void con_start(u8 host)
-{
-	con.s = store_sqlite_handle(Q);
-	con.c = copy_open(con.s);
-	OK(tasks_follow(con.c));
-	con.lead = (struct lead) { .copy = con.c, .host = rig_id('h', host), .seconds = 60 };
-	con.tasks = (struct tasks) { .copy = con.c, .lead = &con.lead, .now = 1000, .crash = crash };
-}
-
-/* @clean: it gives its lead back; else the lease ends by itself, which a test does not wait for. */
-static void con_stop(void)
-{
-	lead_end(&con.lead);
-	copy_close(con.c);
-	store_close(con.s);
-}
-
-static void put_alive(u8 h, bool alive)
-{
-	struct obj_alive a = { .host = rig_id('h', h), .boot = rig_id('b', h), .meshd = "1", .format = 1000 };
-	struct key k = { .kind = KEY_ALIVE, .host = a.host };
-
-	if (alive)
-		rig_put(A, KEY_ALIVE, &a);
-	else
-		rig_erase(A, &k);
-}
-
-static void put_hosts(void)
-{
-	struct obj_cluster c = { .plan = { .uuid = rig_id('c', 1), .generation = 1, .format = 1000 } };
-
-	rig_put(A, KEY_CLUSTER, &c);
-	for (u8 h = 1; h <= HOSTS; h++) {
-		struct obj_address addr = { .port = 0 };
-		struct obj_host host = { .plan = { .uuid = rig_id('h', h), .role = PLAN_STORAGE },
-					 .addresses = 1, .address = &addr };
-
-		snprintf(host.name, sizeof(host.name), "s%u", h);
-		snprintf(host.rack, sizeof(host.rack), "rack%d", h % 2);
-		snprintf(addr.addr, sizeof(addr.addr), "10.0.0.%u", h);
-		rig_put(A, KEY_HOST, &host);
-		put_alive(h, true);
-		for (u8 i = 0; i < EACH; i++) {
-			struct obj_drive d = { .plan = { .uuid = rig_id('d', h * 10 + i), .host = host.plan.uuid,
-							 .wanted = PLAN_IN }, .size = GIB, .lba = 512,
-					       .path = "/dev/nvme0n1" };
-
-			rig_put(A, KEY_DRIVE, &d);
-		}
-	}
-}
-
-static void begin(u32 with_seed, u32 with_odds)
-{
-	seed = with_seed;
-	odds = with_odds;
-	crashes = 0;
-	rig_begin();
-	agents = store_sqlite_handle(Q);
-	A = copy_open(agents);
-	OK(tasks_follow(A));
-	put_hosts();
-	con_start(1);
-}
-
-static void end(void)
-{
-	con_stop();
-	copy_close(A);
-	store_close(agents);
-	rig_end();
-}
-
-static const struct obj_volume *volume(u8 v)
-{
-	return copy_obj(A, &(struct key) { .kind = KEY_VOLUME, .volume = rig_id('v', v) });
-}
-
-static const struct obj_task *task(u8 t)
-{
-	return copy_obj(A, &(struct key) { .kind = KEY_TASK, .task = rig_id('t', t) });
-}
-
-static const struct obj_drive *next_drive(const struct copy_item **i)
-{
-	*i = copy_next(A, &(struct key) { .kind = KEY_DRIVE }, 0, *i);
-	return *i ? (*i)->obj : NULL;
-}
-
-/* The agent of a drive does one thing for one extent, as plan/extent.h has it. */
-static bool agent_drive(const struct obj_drive *d)
-{
-	struct plan_extent *x = calloc(d->plan.extents + 1, sizeof(*x));
-	struct obj_drive out = *d;
-	struct deal deal;
-	bool acts = false;
-
-	for (u32 i = 0; i < d->plan.extents; i++) {
-		struct key k = { .kind = KEY_VOLUME, .volume = d->plan.extent[i].volume };
-		const struct obj_volume *v = copy_obj(A, &k);
-		u64 version = v && plan_layout_names(&v->plan.layout, &d->plan.extent[i].uuid) ?
-			      v->record->version : 0;
-
-		x[i] = d->plan.extent[i];
-		if (acts)
-			continue;
-		acts = true;
-		if (x[i].state == PLAN_FREEING) {
-			x[i] = d->plan.extent[d->plan.extents - 1];
-			out.plan.extents--;
-		} else if (x[i].state == PLAN_WANTED || x[i].version < version) {
-			x[i].state = PLAN_READY;
-			x[i].version = version;
-			x[i].commit = version ? v->record->commit : 0;
-		} else {
-			acts = false;
-		}
-	}
-	if (acts) {
-		out.plan.extent = x;
-		deal_begin(&deal, A);
-		deal_put(&deal, KEY_DRIVE, &out, 0);
-		CU_ASSERT(deal_close(&deal, 1000) >= 0);
-	}
-	free(x);
-	return acts;
-}
-
-/* The holder's agent: the kernel takes a new layout, bars places, and reports so. */
-static bool agent_kernel(u8 v)
-{
-	struct key k = { .kind = KEY_ROSTER, .volume = rig_id('v', v) };
-	const struct obj_volume *vol = volume(v);
-	const struct obj_access *access = copy_obj(A, &(struct key) { .kind = KEY_ACCESS, .volume = rig_id('v', v) });
-	const struct obj_roster *old = copy_obj(A, &k);
-	struct obj_roster r = { .volume = rig_id('v', v) };
-	struct deal d;
-
-	if (!vol || !access || access->plan.mode != PLAN_RW)
-		return false;
-	if (old && old->plan.version == vol->record->version && old->plan.barred == vol->plan.barred)
-		return false;
-	OK(obj_roster_shape(&r, vol->record));
-	r.plan.number = access->plan.number;
-	r.plan.version = vol->record->version;
-	r.plan.committed = true;
-	r.plan.barred = vol->plan.barred;
-	r.plan.bar = vol->plan.bar;
-	deal_begin(&d, A);
-	if (old)
-		r.o.kept = NULL;
-	deal_put(&d, KEY_ROSTER, &r, 0);
-	CU_ASSERT_EQUAL(deal_close(&d, 1000), 1);
-	r.plan.bar = NULL;
-	r.plan.barred = 0;
-	obj_free(KEY_ROSTER, &r);
-	return true;
-}
-
-static void attach(u8 v)
-{
-	struct obj_access a = { .volume = rig_id('v', v),
-				.plan = { .mode = PLAN_RW, .holder = rig_id('h', 2), .number = mesh_number(1, 7, 0) } };
-
-	rig_put(A, KEY_ACCESS, &a);
-}
-
-/* No two extents of a drive overlap, and every extent of a layout is where the layout says. */
-static void check(void)
-{
-	const struct copy_item *i = NULL;
-	const struct obj_volume *v;
-
-	while ((i = copy_next(A, &(struct key) { .kind = KEY_VOLUME }, 0, i))) {
-		v = i->obj;
-		for (u32 m = 0; v && v->plan.state == PLAN_VOLUME_READY && m < v->record->members; m++) {
-			const struct layout_member *x = &v->record->member[m];
-			const struct obj_drive *d = copy_obj(A, &(struct key) { .kind = KEY_DRIVE, .drive = x->drive });
-			bool found = false;
-
-			for (u32 e = 0; d && e < d->plan.extents; e++) {
-				if (!muuid_equal(&d->plan.extent[e].uuid, &x->extent))
-					continue;
-				found = d->plan.extent[e].length == x->size &&
-					d->plan.extent[e].state == PLAN_READY;
-			}
-			if (!found)
-				CU_FAIL("a member of a layout has no extent that is ready");
-		}
-	}
-}
-
-static bool act(void)
-{
-	const struct copy_item *i = NULL;
-	const struct obj_drive *d;
-	u32 skip = draw(HOSTS * EACH);
-
-	for (u32 pass = 0; pass < 2; pass++) {
-		i = NULL;
-		while ((d = next_drive(&i))) {
-			if (!pass && skip) {
-				skip--;
-				continue;
-			}
-			if (agent_drive(d))
-				return true;
-		}
-	}
-	for (u8 v = 1; v < 8; v++) {
-		if (agent_kernel(v))
-			return true;
-	}
-	return false;
-}
-
-/* Controllers and agents until neither has anything to do. */
-static void settle(void)
-{
-	u64 now = 1;
-
-	for (u32 n = 0; n < 4000; n++) {
-		int did = 0;
-
-		rig_catch_up(con.c);
-		if (lead_turn(&con.lead, now++) == 1)
-			did = tasks_turn(&con.tasks);
-		if (did == -ECANCELED) {
-			con_stop();
-			con_start(1 + draw(HOSTS));
-			continue;
-		}
-		CU_ASSERT(did >= 0);
-		rig_catch_up(A);
-		check();
-		if (!act() && !did && !copy_turn(A, 0, NULL, NULL) && !copy_turn(con.c, 0, NULL, NULL))
-			return;
-	}
-	CU_FAIL("it never ends");
-}
-
-static void request(u8 t, u8 v, const char *verb, json_t *args)
-{
-	struct obj_task x = { .uuid = rig_id('t', t), .state = OBJ_TASK_WAITING,
-			      .host = rig_id('h', 1), .args = args };
-
-	snprintf(x.verb, sizeof(x.verb), "%s", verb);
-	if (v)
-		x.volume = rig_id('v', v);
-	rig_put(A, KEY_TASK, &x);
-	json_decref(args);
-}
-
-static json_t *create_args(const char *name, const char *layout, json_int_t bytes, const char *domain)
-{
-	return json_pack("{s:s, s:s, s:I, s:s, s:s, s:{}}", "name", name, "layout", layout, "bytes", bytes,
-			 "domain", domain, "allow", "all", "io");
-}
-
-static bool done(u8 t, enum obj_task_state state)
-{
-	const struct obj_task *x = task(t);
-
-	if (x && x->state == state)
-		return true;
-	printf("\ntask %u: state %d, stage %d, step \"%s\", error \"%s\"\n", t, x ? x->state : -1,
-	       x ? x->stage : -1, x ? x->step : "", x ? x->error : "");
-	return false;
-}
-
-static u32 extents_left(void)
-{
-	const struct copy_item *i = NULL;
-	const struct obj_drive *d;
-	u32 n = 0;
-
-	while ((d = next_drive(&i)))
-		n += d->plan.extents;
-	return n;
+	request(53, 3, "volume evict", json_pack("{s:i}", "place", 0));
+	request(55, 5, "volume evict", json_pack("{s:i}", "place", 2));
+	request(51, 1, "volume evict", json_pack("{s:i}", "place", 0));
+	settle();
+	CU_ASSERT(done(53, OBJ_TASK_DONE));
+	CU_ASSERT(done(55, OBJ_TASK_DONE));
+	CU_ASSERT(done(51, OBJ_TASK_FAILED));
+	CU_ASSERT_PTR_NOT_NULL(strstr(task(51)->error, "no group"));
+	CU_ASSERT(!muuid_equal(&old, &volume(5)->record->member[2].extent));
+	CU_ASSERT(!muuid_equal(&other, &volume(3)->record->member[0].extent));
+	CU_ASSERT_EQUAL(volume(3)->leavings + volume(5)->leavings, 0);
+	CU_ASSERT_EQUAL(extents_left(), before);
 }
 
 static const char *const layouts[] = { "linear", "stripe:3", "mirror:2", "raid10:2x2", "ec:2+1" };
@@ -356,12 +59,15 @@ static void life(u32 with_seed, u32 with_odds)
 		CU_ASSERT(volume(v)->record->size >= 150 << 20);
 	}
 	CU_ASSERT_STRING_EQUAL(volume(1)->record->name, "inear");
+	lost(3, 1);
 	request(33, 3, "volume replace", json_pack("{s:i}", "place", 1));
 	request(31, 1, "volume replace", json_pack("{s:i}", "place", 0));
 	settle();
 	CU_ASSERT(done(31, OBJ_TASK_FAILED));
 	CU_ASSERT(done(33, OBJ_TASK_DONE));
 	CU_ASSERT_EQUAL(volume(3)->plan.barred, 0);
+	lost(3, NO_PLACE);
+	evictions();
 	for (u8 v = 1; v <= 5; v++) {
 		struct obj_access none = { .volume = rig_id('v', v), .plan = { .mode = PLAN_NONE, .clean = true,
 					   .number = mesh_number(1, 7, 0) } };
@@ -390,11 +96,13 @@ static void t_crashes(void)
 {
 	u32 n = 0;
 
+	copies = 0;
 	for (u32 s = 1; s <= 12; s++) {
 		life(s, 2 + s % 4);
 		n += crashes;
 	}
 	CU_ASSERT(n > 200);
+	CU_ASSERT(copies > 10);
 }
 
 static void t_refused(void)
@@ -434,25 +142,6 @@ static void t_refused(void)
 	CU_ASSERT_PTR_NULL(volume(1));
 	CU_ASSERT_EQUAL(extents_left(), 3);
 	end();
-}
-
-static void cancel(u8 t)
-{
-	struct obj_task x;
-
-	rig_catch_up(A);
-	x = *task(t);
-	x.state = OBJ_TASK_CANCELLING;
-	rig_put(A, KEY_TASK, &x);
-}
-
-/* The controller's steps alone, as far as they go without agents. */
-static void controller(void)
-{
-	rig_catch_up(con.c);
-	CU_ASSERT_EQUAL(lead_turn(&con.lead, 1), 1);
-	CU_ASSERT(tasks_turn(&con.tasks) >= 0);
-	rig_catch_up(A);
 }
 
 static void t_cancel(void)

@@ -24,7 +24,7 @@ static void test_set(void)
 	CU_ASSERT(K.set.version == 3 && K.set.lba == 512 && !K.set.readonly && K.set.salt == SALT);
 	CU_ASSERT(K.set.io_timeout_ms == 70 && K.set.queue_depth == 8);
 	CU_ASSERT_FATAL(K.set.nr_members == 3 && K.set.nr_segments == 2);
-	CU_ASSERT(K.set.segments[1].fresh && K.set.segments[1].nr_places == 2 &&
+	CU_ASSERT(!K.set.segments[0].fresh && K.set.segments[1].fresh && K.set.segments[1].nr_places == 2 &&
 		  K.set.segments[1].members[1] == 2 && K.set.segments[1].offsets[0] == L.ref[1].offset);
 	CU_ASSERT_EQUAL(K.set.segments[0].strip, LAYOUT_NO_STRIP);
 	/* Member 1 is at the kernel's place 1: the first reference is member 0's. */
@@ -77,19 +77,41 @@ static void test_set_errors(void)
 	K.set_err = 0;
 	OK(set(&a));
 	CU_ASSERT_EQUAL(K.sets, 2);
-	/* Other arguments while it goes on: what it says is not their result. */
-	lock();
-	K.set_waits = true;
-	unlock();
-	CU_ASSERT_EQUAL(op->set(V, &a), -EINPROGRESS);
-	a.number = NUMBER(6);
-	CU_ASSERT_EQUAL(op->set(V, &a), -EINPROGRESS);
-	lock();
-	K.set_waits = false;
-	pthread_cond_broadcast(&moved);
-	unlock();
-	OK(set(&a));
-	CU_ASSERT(K.sets == 4 && K.set.attach == NUMBER(6));
+	end();
+}
+
+/* Other arguments while it goes on: what it says is not their result. */
+static void test_set_other(void)
+{
+	bool open[] = { true, true };
+	u16 bar[] = { 1 };
+	struct attach_set a = the_set();
+
+	begin();
+	a.barred = 1;
+	a.bar = bar;
+	a.open = open;
+	for (u32 i = 0; i < 4; i++) {
+		lock();
+		K.sets = 0;
+		K.set_waits = true;
+		unlock();
+		CU_ASSERT_EQUAL(op->set(V, &a), -EINPROGRESS);
+		if (i == 0)
+			a.number = NUMBER(6);
+		else if (i == 1)
+			bar[0] = 0;
+		else if (i == 2)
+			open[1] = false;
+		CU_ASSERT_EQUAL(op->set(V, &a), -EINPROGRESS);
+		lock();
+		K.set_waits = false;
+		pthread_cond_broadcast(&moved);
+		unlock();
+		OK(set(&a));
+		CU_ASSERT_EQUAL(K.sets, i < 3 ? 2 : 1);
+	}
+	CU_ASSERT(K.set.attach == NUMBER(6) && K.set.bars[0] == 0);
 	end();
 }
 
@@ -168,6 +190,7 @@ static void test_local(void)
 	CU_ASSERT_EQUAL(K.sets, 0);
 	D.err = 0;
 	OK(set(&a));
+	CU_ASSERT_EQUAL(D.numbers, 2);
 	CU_ASSERT(K.sets == 1 && K.set.members[0].kind == MESHBLK_KIND_BDEV);
 	CU_ASSERT_STRING_EQUAL(K.set.members[0].path, "/dev/nvme9n1");
 	CU_ASSERT(K.set.members[0].start == 5ULL << 20 && K.set.members[1].kind == MESHBLK_KIND_RDDA);
@@ -261,6 +284,7 @@ static void target_event(u32 id, const char *state, int err)
 
 static void test_addresses(void)
 {
+	struct attach_set a = the_set();
 	struct attach_found f[2];
 	u32 id;
 
@@ -280,6 +304,11 @@ static void test_addresses(void)
 	CU_ASSERT_STRING_EQUAL(K.target[at_of(id)].addr, "10.1.0.2");
 	/* The host has moved. */
 	put_host(2, "10.2.0.2", NULL);
+	K.used[id] = true;
+	OK(set(&a));
+	CU_ASSERT_EQUAL(K.set.members[1].target_id, id);
+	CU_ASSERT_STRING_EQUAL(K.target[at_of(id)].addr, "10.1.0.2");
+	K.used[id] = false;
 	OK(probe(f));
 	CU_ASSERT_STRING_EQUAL(K.target[at_of(id)].addr, "10.2.0.2");
 	target_event(id, MESHBLK_STATE_DOWN, -ETIMEDOUT);
@@ -308,7 +337,9 @@ static void test_probe(void)
 	K.probe_err = 0;
 	strcpy(K.target[at_of(1)].state, MESHBLK_STATE_DOWN);
 	K.target[at_of(1)].error = -ECONNREFUSED;
+	K.lists = 0;
 	OK(probe(f));
+	CU_ASSERT_EQUAL(K.lists, 1);
 	CU_ASSERT(K.probes == 5 && f[0].err == -ENOLINK && !f[1].err);
 	end();
 }
@@ -441,7 +472,8 @@ int main(void)
 	static const struct rig_test tests[] = {
 		{ "a layout to the kernel", test_set },
 		{ "bars are by members", test_set_bars },
-		{ "errors, and arguments that change", test_set_errors },
+		{ "errors", test_set_errors },
+		{ "arguments that change", test_set_other },
 		{ "members without a way", test_set_away },
 		{ "members that must not be opened yet", test_closed },
 		{ "local drives", test_local },

@@ -92,6 +92,7 @@ static const struct { int kind; const char *path; int err; } may[] = {
 	{ KEY_VOLUME, ".io.queue_depth", 0 }, { KEY_VOLUME, ".layout.members[].addr", 0 },
 	{ KEY_VOLUME, ".layout.members[].port", 0 }, { KEY_VOLUME, ".layout.salt", -EUCLEAN },
 	{ KEY_ACCESS, ".holder", -EUCLEAN },
+	{ KEY_WANT, ".preempt", 0 }, { KEY_WANT, ".force", 0 }, { KEY_WANT, ".fenced", 0 },
 	{ KEY_ROSTER, ".groups[].attach", -EUCLEAN }, { KEY_ROSTER, ".groups[].epoch", -EUCLEAN },
 	{ KEY_ROSTER, ".groups[].extents", -EUCLEAN }, { KEY_ROSTER, ".groups[].in_sync", -EUCLEAN },
 	{ KEY_ROSTER, ".groups[].kernel", -EUCLEAN },

@@ -33,6 +33,7 @@ static void test_tasks(void)
 
 	CU_ASSERT_PTR_NULL(runs(RUNS, &changed));
 	CU_ASSERT(changed > RUNS / 10);
+	CU_ASSERT(tworld_left > RUNS / 30);
 }
 
 /* What is not here is the search's: tests/sim/cluster. */

@@ -320,15 +320,6 @@ static void test_read(void)
 	CU_ASSERT_EQUAL(prot_membership_held(&m), 3);
 }
 
-static void test_opens(void)
-{
-	struct prot_roster r = roster(number(7, 0), 9, 2, 1, 2);
-
-	memcpy(r.uuid[1], spare, sizeof(spare));
-	CU_ASSERT(prot_roster_opens(&r, spare));
-	CU_ASSERT(!prot_roster_opens(&r, r.uuid[0]));	/* not in sync */
-}
-
 static const struct suite_test tests[] = {
 	{ "number", test_number },
 	{ "witness", test_witness },
@@ -340,7 +331,6 @@ static const struct suite_test tests[] = {
 	{ "note", test_note },
 	{ "forgotten", test_forgotten },
 	{ "read", test_read },
-	{ "opens", test_opens },
 	{ NULL, NULL }
 };
 

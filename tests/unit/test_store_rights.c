@@ -17,7 +17,7 @@ static const char expected[] =
 	"alive    rpd    rpd     rpdD\n"
 	"device   rpd    rpd     rpPdD\n"
 	"drive    rp     rp      rpPdD\n"
-	"volume   r      r       rpPdD\n"
+	"volume   rp     rp      rpPdD\n"
 	"name     r      r       rpPdD\n"
 	"access   rp     rp      rpPdD\n"
 	"reader   rpd    rpd     rpPdD\n"
@@ -43,7 +43,7 @@ static const struct sample {
 	{ KEY_ALIVE, "alive/", "alive/" SELF, "alive/" OTHER, 7, NULL, NULL },
 	{ KEY_DEVICE, "device/", "device/" SELF, "device/" OTHER, 0, NULL, NULL },
 	{ KEY_DRIVE, "drive/", "drive/" D1, "drive/" D2, 0, NULL, NULL },
-	{ KEY_VOLUME, "volume/", "volume/" VOL, "volume/" CLOSED, 0, NULL, NULL },
+	{ KEY_VOLUME, "volume/", "volume/" OURS, "volume/" THEIRS, 0, "access/" OURS, "access/" THEIRS },
 	{ KEY_NAME, "name/", "name/data", "name/other", 0, NULL, NULL },
 	{ KEY_ACCESS, "access/", "access/" VOL, "access/" THEIRS, 0, "volume/" VOL, "volume/" THEIRS },
 	{ KEY_READER, "reader/", "reader/" VOL "/" SELF, "reader/" VOL "/" OTHER, 7, "access/" VOL,
@@ -93,7 +93,7 @@ static void fill_of(const struct key *k, union obj_any *x)
 	}
 }
 
-/* A value that its owner, of this role, may put. Drives and volumes stay as they are. */
+/* A value that its owner, of this role, may put. Drives stay as they are. */
 static const char *value_of(const struct sample *s, bool own, u8 role)
 {
 	struct key k = { 0 };
@@ -104,8 +104,9 @@ static const char *value_of(const struct sample *s, bool own, u8 role)
 		return "of a later version";
 	case KEY_HOST:
 		return a_host(own ? SELF : OTHER, role, false);
-	case KEY_DRIVE:
 	case KEY_VOLUME:
+		return edit(rig_now(own ? s->own : s->foreign), "fresh", "false");
+	case KEY_DRIVE:
 		return rig_now(own ? s->own : s->foreign);
 	case KEY_ACCESS:
 		return own ? an_access(VOL, SELF, mesh_number(1, 6, 0)) : an_access(THEIRS, NULL, NUMBER);

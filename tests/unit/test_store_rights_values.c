@@ -339,6 +339,31 @@ static void test_roster(void)
 	rights_end();
 }
 
+/* A holder clears fresh of its volume, and changes nothing else. */
+static void test_volume(void)
+{
+	rights_begin();
+	rig_change("volume/" OURS, edit(rig_now("volume/" OURS), "fresh", "true"));
+	for (each_low_role(role)) {
+		const char *good = edit(rig_now("volume/" OURS), "fresh", "false");
+		const char *theirs = edit(rig_now("volume/" THEIRS), "fresh", "false");
+		const char *ours = "access/" OURS;
+
+		YES(op(role, "volume/" OURS, good, 0, ours, END));
+		NO(op(role, "volume/" OURS, rig_now("volume/" OURS), 0, ours, END), "clear fresh");
+		NO(op(role, "volume/" OURS, edit(good, "state", Q("deleting")), 0, ours, END), "nothing else");
+		NO(op(role, "volume/" OURS, edit(good, "allow", Q("all")), 0, ours, END), "nothing else");
+		NO(op(role, "volume/" OURS, edit(good, "layout.version", "77"), 0, ours, END), "nothing else");
+		NO(op(role, "volume/" OURS, edit(good, "later", "1"), 0, ours, END), "none must be added");
+		NO(op(role, "volume/" OURS, good, 0, END), "must compare access/" OURS);
+		NO(op(role, "volume/" THEIRS, theirs, 0, "access/" THEIRS, END), "only the holder");
+		NO(op(role, "volume/" VOL, edit(rig_now("volume/" VOL), "fresh", "false"), 0, "access/" VOL, END),
+		   "only the holder");
+		NO(op(role, "volume/" OURS, NULL, 0, ours, END), "must not delete");
+	}
+	rights_end();
+}
+
 static void test_reader(void)
 {
 	rights_begin();
@@ -737,6 +762,7 @@ static const struct suite_test tests[] = {
 	{ "access: take of which volumes", test_access_take_of },
 	{ "access: release", test_access_release },
 	{ "roster", test_roster },
+	{ "volume", test_volume },
 	{ "reader", test_reader },
 	{ "reader of another host", test_reader_end },
 	{ "writer", test_writer },

@@ -78,7 +78,7 @@ static u8 mode_wanted(const struct attach_objects *o)
 	return o->want && !o->want->fenced ? o->want->mode : PLAN_NONE;
 }
 
-/* A store that was put back may lack wants; what it was told since is of now. */
+/* A store that was put back may lack wants, or have old ones: those that came since are of now. */
 static bool may_end(const struct attach_vol *v, const struct attach_objects *o)
 {
 	if (!v->a->stopped)
@@ -108,16 +108,52 @@ static int present(struct attach_vol *v, const struct attach_objects *o)
 	return attach_keep(v, o);
 }
 
+/* The record is of an attachment that the store still knows: else another one may have followed. */
+static bool counts(const struct attach_vol *v, const struct attach_objects *o)
+{
+	const struct obj_attached *r = &v->rec;
+
+	if (!r->record)
+		return false;
+	if (r->plan.mode == PLAN_RW)
+		return attach_names(v, o, r->plan.number);
+	return o->access->plan.mode != PLAN_RW && o->access->plan.number == r->plan.number;
+}
+
+/* It was attached until the host was off, and is not to be after that. */
+static bool lapsed(const struct attach_vol *v, const struct attach_objects *o)
+{
+	return !o->want->boot && v->rec_has && !v->taken;
+}
+
+/* In the store first: what follows is a detach, also where this agent starts again. */
+static int lapse(struct attach_vol *v, const struct attach_objects *o)
+{
+	struct deal *d = attach_deal(v, NULL);
+	struct obj_want want = *o->want;
+
+	if (!d)
+		return -ENOMEM;
+	want.mode = PLAN_NONE;
+	want.preempt = false;
+	deal_put(d, KEY_WANT, &want, 0);
+	return attach_close_deal(v, d);
+}
+
 static int absent(struct attach_vol *v, const struct attach_objects *o)
 {
 	if (v->a->stopped)
 		return v->ended && v->rec_has ? attach_begin(v, ATTACH_ERASES) : 0;
 	if (v->ended || mode_wanted(o) == PLAN_NONE)
 		return attach_rest(v, o);
+	if (lapsed(v, o))
+		return lapse(v, o);
 	if (!o->volume || !o->access) {
 		attach_say(v, "refused", "the cluster has no such volume");
 		return 0;
 	}
+	if (v->rec_has && !v->taken && !counts(v, o))
+		return attach_begin(v, ATTACH_ERASES);
 	return mode_wanted(o) == PLAN_RW ? attach_take(v, o) : attach_take_reader(v, o);
 }
 

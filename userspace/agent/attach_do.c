@@ -93,6 +93,7 @@ static void done(struct attach_vol *v, enum attach_doing what)
 	switch (what) {
 	case ATTACH_PROBES:
 		v->found_any = true;
+		v->found_ms = v->a->now;
 		break;
 	case ATTACH_PUTS:
 		obj_free(OBJ_ATTACHED, &v->rec);

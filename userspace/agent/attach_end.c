@@ -76,7 +76,7 @@ static int leave(struct attach_vol *v, const struct attach_objects *o, const str
 static void refused_by_target(struct attach_vol *v)
 {
 	attach_say_verdict(v, "refused", PLAN_OPEN, &v->holder);
-	v->again_ms = v->a->now + ATTACH_RETRY_MS;
+	v->again_ms = v->a->now + ATTACH_HELD_MS;
 	v->held = false;
 }
 
@@ -110,6 +110,8 @@ int attach_give_up(struct attach_vol *v, const struct attach_objects *o)
 
 	if (plan_held(&o->access->plan, &v->a->host, o->access->plan.number, &next, &t) != PLAN_GO)
 		return 0;
+	if (v->rec_has)
+		return attach_begin(v, ATTACH_ERASES);
 	return leave(v, o, &next, &t, NULL);
 }
 

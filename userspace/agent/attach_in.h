@@ -19,6 +19,7 @@
 
 #define ATTACH_TXN_MS	5000
 #define ATTACH_RETRY_MS	2000	/* after a refusal that no change of an object ends */
+#define ATTACH_HELD_MS	30000	/* after a target refused what the probe did not see: each attach counts */
 #define ATTACH_STATUS_MS 5000	/* between two sentences of one state */
 
 /* The operation of the machine that goes on. */
@@ -59,7 +60,8 @@ struct attach_vol {
 	struct obj_roster last;		/* ... rosters that the kernel had at its end */
 	struct layout *probed;		/* of ATTACH_PROBES */
 	struct attach_found *found;
-	bool	found_any;		/* the probe has ended since it was evaluated last */
+	bool	found_any;		/* the probe has ended, at @found_ms, and was not evaluated yet */
+	u64	found_ms;
 	struct plan_slot *slot;		/* of ATTACH_READS, by places */
 	bool	*reached;
 	bool	read_any;
@@ -159,7 +161,10 @@ void attach_rosters_free(struct obj_roster *r);
 /* Of the kernel's barred places those that roster/V may confirm. Return: their number. */
 u32 attach_confirms(const struct attach_vol *v, const struct attach_objects *o, u16 *bar);
 
-/* Probe all members; attach_probed(): once true behind that, where the layout is the same still. */
+/*
+ * Probe all members; attach_probed(): once true behind that, where the layout is the same still. What was
+ * found a while ago decides nothing.
+ */
 int attach_probe(struct attach_vol *v, const struct attach_objects *o);
 bool attach_probed(struct attach_vol *v, const struct attach_objects *o);
 bool attach_open_elsewhere(const struct attach_vol *v);

@@ -31,7 +31,7 @@ static bool higher(const struct obj_roster *noted, const struct obj_group *kerne
 	*out = *kernel;
 	if (!was || !was->plan.attach)
 		return kernel->plan.attach;
-	if (kernel->plan.attach && plan_note_over(&was->plan, &kernel->plan))
+	if (kernel->plan.attach && plan_note_raises(&was->plan, &kernel->plan))
 		return true;
 	*out = *was;
 	return false;
@@ -143,7 +143,7 @@ static int request(struct attach_vol *v, const struct attach_objects *o, struct 
 	if (!err)
 		err = attach_rosters(v, o, &kernel, v->k.number, v->k.version, next);
 	*lower = !err && was && was->plan.attach &&
-		 !plan_note_over(&was->plan, &group_at(&kernel, n->place)->plan);
+		 !plan_note_raises(&was->plan, &group_at(&kernel, n->place)->plan);
 	obj_free(KEY_ROSTER, &kernel);
 	if (*lower)
 		memcpy(n->roster, was->kernel, sizeof(n->roster));

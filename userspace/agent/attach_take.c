@@ -45,7 +45,7 @@ int attach_probe(struct attach_vol *v, const struct attach_objects *o)
 
 bool attach_probed(struct attach_vol *v, const struct attach_objects *o)
 {
-	bool ret = v->found_any && v->probed->version == o->volume->record->version &&
+	bool ret = v->found_any && v->a->now - v->found_ms < ATTACH_RETRY_MS && v->probed->version == o->volume->record->version &&
 		   v->probed->commit == o->volume->record->commit;
 
 	v->found_any = false;

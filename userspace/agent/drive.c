@@ -78,6 +78,7 @@ static void look(struct one *o)
 					    .cluster = c ? &c->plan : NULL };
 	/* A cluster key that is away or refused says nothing of generations. */
 	o->f.stopped = o->f.stopped || !c;
+	o->f.forgotten = d && d->plan.wanted == PLAN_FORGOTTEN;
 	o->f.here = l && d && muuid_equal(&d->plan.host, &o->a->host);
 	for (u32 i = 0; d && i < d->plan.extents; i++) {
 		if (muuid_equal(&d->plan.extent[i].uuid, &o->extent))

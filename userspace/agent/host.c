@@ -189,7 +189,8 @@ static int follow(struct host_agent *h, u64 now_ms)
 		enter(h, HOST_STOPPED, now_ms, "%s", h->label_why);
 		return 0;
 	}
-	if (v == PLAN_STORE_SAME && now.revision == h->seen.plan.revision && now.term == h->seen.plan.term)
+	/* What is decided from is in the copy: a store that changes all the time is not noted all the time. */
+	if (v == PLAN_STORE_SAME && copy_revision(h->copy) <= h->seen.plan.revision && now.term == h->seen.plan.term)
 		return 1;
 	h->noting = (struct obj_seen) { .plan = now };
 	h->is_noting = true;
@@ -490,6 +491,11 @@ int host_turn(struct host_agent *h, u64 now_ms)
 bool host_may(const struct host_agent *h)
 {
 	return h->state == HOST_UP && h->sure && copy_revision(h->copy) <= h->seen.plan.revision;
+}
+
+bool host_notes(const struct host_agent *h)
+{
+	return h->is_noting;
 }
 
 bool host_stopped(const struct host_agent *h)

@@ -84,6 +84,11 @@ int host_turn(struct host_agent *h, u64 now_ms);
  * with "stopped": host_stopped().
  */
 bool host_may(const struct host_agent *h);
+/*
+ * True while the file is being written. The caller leaves the copy as it is meanwhile: a store that
+ * changes more often than a slow disk writes would keep this host from all decisions else.
+ */
+bool host_notes(const struct host_agent *h);
 /* True if decisions end for longer: HOST_STOPPED, HOST_TWIN, HOST_REMOVED. */
 bool host_stopped(const struct host_agent *h);
 /* A label that was read proves that the store was put back: HOST_STOPPED until a higher generation. */

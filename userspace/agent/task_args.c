@@ -44,7 +44,19 @@ static const struct field extend_args[] = {
 };
 
 static const struct field replace_args[] = {
-	FIELD_INT("place", struct task_args, place, 0, PROT_MEMBERS_MAX - 1), DRIVES(1), { .name = NULL }
+	FIELD_INT("place", struct task_args, place, 0, PROT_MEMBERS_MAX - 1), DRIVES(1),
+	FIELD_BOOL("spare", struct task_args, spare, .flags = FIELD_MAY),
+	{ .name = NULL }
+};
+
+static const struct field evict_args[] = {
+	FIELD_INT("place", struct task_args, place, 0, PROT_MEMBERS_MAX - 1), DRIVES(1),
+	FIELD_UUID("drain", struct task_args, drain, .flags = FIELD_MAY),
+	{ .name = NULL }
+};
+
+static const struct field drain_args[] = {
+	FIELD_UUID("drive", struct task_args, on), { .name = NULL }
 };
 
 static const struct field set_args[] = {
@@ -60,7 +72,8 @@ static const struct field delete_args[] = {
 static const struct field *const tables[] = {
 	[PLAN_TASK_CREATE] = create_args, [PLAN_TASK_EXTEND] = extend_args,
 	[PLAN_TASK_REPLACE] = replace_args, [PLAN_TASK_SET] = set_args,
-	[PLAN_TASK_DELETE] = delete_args,
+	[PLAN_TASK_DELETE] = delete_args, [PLAN_TASK_EVICT] = evict_args,
+	[PLAN_TASK_DRAIN] = drain_args, [PLAN_TASK_FORGET] = drain_args,
 };
 
 /* A misspelt argument is not one that was left out. */

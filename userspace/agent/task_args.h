@@ -4,7 +4,10 @@
  *
  *   volume create    name layout bytes|all [strip] [domain] [spares] [allow] [drives] [io]
  *   volume extend    [layout] bytes|all [strip] [drives]
- *   volume replace   place [drives: one]
+ *   volume replace   place [drives: one] [spare: by the controller, a spare is used]
+ *   volume evict     place [drives: one] [drain: by the controller, the drain's task]
+ *   drive drain      drive
+ *   drive forget     drive
  *   volume set       [name] [spares|no_spares] [allow]
  *   volume delete    [preempt]
  *   drive export     [host] path [force] [erase_label] [local] [name]
@@ -31,6 +34,8 @@ struct task_args {
 	u32	drives;			/* 0: any */
 	struct muuid *drive;
 	u32	place;
+	bool	spare;
+	struct muuid drain, on;		/* on: the drive that is drained */
 	struct obj_io io;
 };
 

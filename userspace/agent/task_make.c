@@ -150,7 +150,7 @@ static int choose(const struct tasks *t, const struct task_facts *f, const struc
 		free(id);
 		return err ? err : -ENOMEM;
 	}
-	if (f->task->plan.kind == PLAN_TASK_REPLACE) {
+	if (f->task->plan.kind == PLAN_TASK_REPLACE || f->task->plan.kind == PLAN_TASK_EVICT) {
 		i = a->place;
 		if (i >= m->layout->members)
 			err = fail(m, -EINVAL, "the volume has no member of that number");
@@ -267,10 +267,12 @@ int task_make_layout(const struct tasks *t, const struct task_facts *f, struct t
 
 	if (!err && f->task->plan.kind == PLAN_TASK_EXTEND)
 		err = extend(t, f, m);
-	else if (!err && f->task->plan.kind == PLAN_TASK_REPLACE)
+	else if (!err && (f->task->plan.kind == PLAN_TASK_REPLACE || f->task->plan.kind == PLAN_TASK_EVICT))
 		err = put_members(t, f, m);
 	else if (!err)
 		set(&a, m->layout);
+	if (!err && a.spare && layout_spares_left(m->layout))
+		m->layout->spares_used++;
 	if (!err) {
 		m->layout->version++;
 		err = random_number(&m->layout->commit);

@@ -322,10 +322,52 @@ static bool rename_volume(struct making *m, const struct task_args *a)
 	return true;
 }
 
+/* The members at the puts' places leave: added to those that leave already. */
+static int leave(struct making *m, struct obj_volume *v, struct obj_leaving **made)
+{
+	const struct layout *l = m->f->volume->record;
+	struct obj_leaving *x = malloc((v->leavings + m->task.plan.puts) * sizeof(*x));
+
+	*made = x;
+	if (!x)
+		return -ENOMEM;
+	for (u32 i = 0; i < v->leavings; i++)
+		x[i] = v->leaving[i];
+	for (u32 i = 0; i < m->task.plan.puts; i++) {
+		u32 place = m->task.plan.put[i].place;
+
+		x[v->leavings++] = (struct obj_leaving) { .place = place, .extent = l->member[place].extent };
+	}
+	v->leaving = x;
+	return 0;
+}
+
+static int left(struct making *m)
+{
+	struct obj_volume v = *m->f->volume;
+	struct obj_leaving *x = malloc((v.leavings + 1) * sizeof(*x));
+	u32 n = 0;
+	int ret;
+
+	if (!x)
+		return -ENOMEM;
+	for (u32 i = 0; i < v.leavings; i++) {
+		if (v.leaving[i].place != m->s->place)
+			x[n++] = v.leaving[i];
+	}
+	v.leaving = x;
+	v.leavings = n;
+	deal_put(&m->deal, KEY_VOLUME, &v, 0);
+	ret = end(m);
+	free(x);
+	return ret;
+}
+
 static int change(struct making *m)
 {
 	struct obj_volume v = *m->f->volume;
 	u16 *places = malloc((v.plan.barred + 1) * sizeof(*places));
+	struct obj_leaving *leaving = NULL;
 	struct task_args a = { .name = "" };
 	struct task_made x;
 	int ret = task_make_layout(m->t, m->f, &x);
@@ -343,6 +385,8 @@ static int change(struct making *m)
 			v.plan.allows = a.allows;
 		}
 	}
+	if (!ret && m->s->evict)
+		ret = leave(m, &v, &leaving);
 	if (ret) {
 		ret = made(m, ret, &x);
 	} else {
@@ -358,6 +402,7 @@ static int change(struct making *m)
 		m->task.plan.version = x.layout->version;
 		ret = end(m);
 	}
+	free(leaving);
 	task_args_free(&a);
 	task_made_free(&x);
 	free(places);
@@ -469,7 +514,7 @@ static int finish(struct making *m)
 		m->task.state = m->task.error[0] ? OBJ_TASK_FAILED : OBJ_TASK_CANCELLED;
 	}
 	/* A replacement that was given up has barred its places. */
-	if (m->f->volume && m->task.plan.kind == PLAN_TASK_REPLACE && m->f->volume->plan.barred) {
+	if (m->f->volume && m->task.plan.puts && m->f->volume->plan.barred) {
 		v = *m->f->volume;
 		places = malloc(v.plan.barred * sizeof(*places));
 		if (!places)
@@ -491,6 +536,7 @@ static int waits(struct making *m)
 		[PLAN_WHY_RECORD] = "writing layout records",
 		[PLAN_WHY_BARRED] = "the kernel is to bar a place",
 		[PLAN_WHY_KERNEL] = "the kernel is to take the layout",
+		[PLAN_WHY_COPIED] = "copying the member that leaves",
 		[PLAN_WHY_FREED] = "freeing an extent", [PLAN_WHY_VERDICT] = "",
 	};
 	const char *what = m->s->why == PLAN_WHY_VERDICT ? plan_words(m->s->verdict) : words[m->s->why];
@@ -536,6 +582,9 @@ int task_step(struct tasks *t, const struct task_facts *f, const struct plan_tas
 		break;
 	case PLAN_T_CHANGE:
 		ret = change(m);
+		break;
+	case PLAN_T_LEFT:
+		ret = left(m);
 		break;
 	case PLAN_T_DOOM:
 		ret = doom(m);

@@ -39,6 +39,13 @@ static int run(struct tasks *t, const struct key *k)
 		/* Verbs that no decision is for are carried out by others. */
 		if (!task || task_ended(task) || !task->plan.kind || !task_is_due(t->copy, task))
 			return n;
+		if (task->plan.kind == PLAN_TASK_DRAIN || task->plan.kind == PLAN_TASK_FORGET) {
+			ret = task->plan.kind == PLAN_TASK_DRAIN ? task_drain(t, task) : task_forget(t, task);
+			if (ret <= 0)
+				return ret ? ret : n;
+			n++;
+			continue;
+		}
 		ret = task_facts_get(t, task, &facts, why, sizeof(why));
 		if (ret == -EUCLEAN) {
 			task_facts_free(&facts);

@@ -56,6 +56,11 @@ int task_facts_get(const struct tasks *t, const struct obj_task *task, struct ta
 		   char *why, size_t size);
 void task_facts_free(struct task_facts *f);
 
+/* task_drain.c: one step of "drive drain", which has no step table. Return: as task_step(). */
+int task_drain(struct tasks *t, const struct obj_task *task);
+/* task_forget.c: likewise "drive forget" */
+int task_forget(struct tasks *t, const struct obj_task *task);
+
 /**
  * task_step() - carry out one step of plan_task()
  * Return: 1: done; 0: something had changed; negative: the store's error.

@@ -46,7 +46,17 @@ int disks_list(void *m, struct obj_disk **out, u32 *n);
 
 /* Of struct drive_ops; @dev: struct disk. */
 extern const struct drive_ops disk_ops;
-/* All that are served, in any order; NULL after the last. */
+/*
+ * Look at the disks of this machine, and take up each drive that export_take() lets. One round of
+ * jobs: -EINPROGRESS until all have answered, or are late. The loop calls it at its start, and when
+ * udev reports a disk.
+ */
+int disks_rescan(struct disks *s, const struct copy *c);
+
+/*
+ * All that are served, in any order; NULL after the last. A struct disk stays until disks_close():
+ * of one that is served no more label() is NULL.
+ */
 struct disk *disks_next(struct disks *s, struct disk *after);
 int disks_rescan(struct disks *s, const struct copy *c);
 const struct muuid *disk_uuid(const struct disk *d);

@@ -92,12 +92,12 @@ static struct vol_target *target_of(struct volumes *s, const struct muuid *host,
 	return NULL;
 }
 
-/* Keep the address, unless the host has it no more, or it failed and there is another one. */
+/* Keep the address, unless the host has it no more, or it failed: then the next one, if any. */
 static void target_place(struct vol_target *t, const struct places *p)
 {
 	int at = place_find(p, t);
 
-	if (!p->n || (at >= 0 && (!t->failed || p->n == 1)))
+	if (!p->n || (at >= 0 && !t->failed))
 		return;
 	at = (at + 1) % (int)p->n;
 	memcpy(t->addr, p->at[at].addr, sizeof(t->addr));

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -105,18 +104,10 @@ int vol_records(void *m, struct muuid *out, u32 max)
 int vol_record_put(void *m, const struct obj_attached *r)
 {
 	struct volumes *s = m;
-	struct obj_attached x = *r;
 	char path[VOL_PATH], why[OBJ_WHY] = "";
 	char *text = NULL;
-	u8 random[16];
-	int err = 0;
+	int err = obj_encode(OBJ_ATTACHED, r, &text, why, sizeof(why));
 
-	if (getrandom(random, sizeof(random), 0) != sizeof(random))
-		err = -EIO;
-	if (!err) {
-		obj_op(&x.o, random);
-		err = obj_encode(OBJ_ATTACHED, &x, &text, why, sizeof(why));
-	}
 	path_of(s, &r->plan.volume, path);
 	if (!err)
 		err = file_replace(path, text, strlen(text));

@@ -30,7 +30,8 @@ static const struct {
 } verbs[] = {
 	{ "volume create", PLAN_TASK_CREATE }, { "volume extend", PLAN_TASK_EXTEND },
 	{ "volume replace", PLAN_TASK_REPLACE }, { "volume set", PLAN_TASK_SET },
-	{ "volume delete", PLAN_TASK_DELETE },
+	{ "volume delete", PLAN_TASK_DELETE }, { "volume evict", PLAN_TASK_EVICT },
+	{ "drive drain", PLAN_TASK_DRAIN }, { "drive forget", PLAN_TASK_FORGET },
 };
 
 static const struct field put_fields[] = {

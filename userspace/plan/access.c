@@ -207,13 +207,6 @@ enum plan_verdict plan_note(const struct plan_volume *volume, const struct plan_
 	return PLAN_GO;
 }
 
-bool plan_note_over(const struct plan_roster *noted, const struct plan_roster *next)
-{
-	if (next->attach != noted->attach)
-		return next->attach > noted->attach;
-	return next->epoch >= noted->epoch;
-}
-
 enum plan_verdict plan_fresh_over(const struct plan_volume *volume, const struct plan_access *access,
 				  const struct plan_rosters *rosters, const struct muuid *host,
 				  u64 number, bool stopped, struct plan_txn *t)
@@ -233,4 +226,18 @@ enum plan_verdict plan_fresh_over(const struct plan_volume *volume, const struct
 	*t = (struct plan_txn) { .compare = PLAN_OBJ_VOLUME | PLAN_OBJ_ACCESS | PLAN_OBJ_ROSTER,
 				 .put = PLAN_OBJ_VOLUME };
 	return PLAN_GO;
+}
+
+int plan_roster_cmp(const struct plan_roster *a, const struct plan_roster *b)
+{
+	if (a->attach != b->attach)
+		return a->attach > b->attach ? 1 : -1;
+	if (a->epoch != b->epoch)
+		return a->epoch > b->epoch ? 1 : -1;
+	return 0;
+}
+
+bool plan_note_raises(const struct plan_roster *noted, const struct plan_roster *next)
+{
+	return plan_roster_cmp(next, noted) >= 0 || plan_mutant(PLAN_MUT_NOTE_LOWER);
 }

@@ -111,15 +111,9 @@ struct plan_retake {
 enum plan_verdict plan_retake(const struct plan_retake *r, struct plan_access *next, u64 *above,
 			      struct plan_txn *t);
 
-/* Note rosters of a kernel's attachment @number in roster/V. */
+/* Note rosters of a kernel's attachment @number in roster/V: each group's that plan_note_raises(). */
 enum plan_verdict plan_note(const struct plan_volume *volume, const struct plan_access *access,
 			    const struct muuid *host, u64 number, bool stopped, struct plan_txn *t);
-
-/*
- * True if @next may be noted over @noted, both of one group: it is not lower, by the whole number,
- * then by the epoch. A kernel reports and requests on two ways, of which one may be late.
- */
-bool plan_note_over(const struct plan_roster *noted, const struct plan_roster *next);
 
 /**
  * plan_fresh_over() - end of a volume's first attachment: its first rosters are in the store
@@ -130,5 +124,19 @@ bool plan_note_over(const struct plan_roster *noted, const struct plan_roster *n
 enum plan_verdict plan_fresh_over(const struct plan_volume *volume, const struct plan_access *access,
 				  const struct plan_rosters *rosters, const struct muuid *host,
 				  u64 number, bool stopped, struct plan_txn *t);
+
+/* Return: above 0: @a is the later roster of the group; 0: both are the same one. */
+int plan_roster_cmp(const struct plan_roster *a, const struct plan_roster *b);
+
+/**
+ * plan_note_raises() - true if a group's roster may be written to roster/V
+ * @noted: which roster/V has
+ * @next: as the kernel gave it
+ *
+ * A kernel counts a roster once it is noted. Its report of the roster before may come later, and
+ * would take that note away. Where this is false, roster/V keeps @noted, which may be a begun one:
+ * the note does not say "committed" then.
+ */
+bool plan_note_raises(const struct plan_roster *noted, const struct plan_roster *next);
 
 #endif

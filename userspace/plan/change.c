@@ -28,10 +28,11 @@ bool plan_place_in(const u16 *bar, u32 barred, u32 place)
 	return false;
 }
 
-static bool roster_names(const struct plan_roster *r, const struct muuid *extent)
+/* @mask: members that count. */
+static bool roster_names(const struct plan_roster *r, u64 mask, const struct muuid *extent)
 {
 	for (u32 i = 0; i < r->members; i++) {
-		if ((r->in_sync >> i & 1) && muuid_equal(&r->extent[i], extent))
+		if ((mask >> i & 1) && muuid_equal(&r->extent[i], extent))
 			return true;
 	}
 	return false;
@@ -40,10 +41,67 @@ static bool roster_names(const struct plan_roster *r, const struct muuid *extent
 static bool in_sync(const struct plan_rosters *r, const struct muuid *extent)
 {
 	for (u32 i = 0; r && i < r->groups; i++) {
-		if (roster_names(&r->roster[i], extent))
+		if (roster_names(&r->roster[i], r->roster[i].in_sync, extent))
 			return true;
 	}
 	return false;
+}
+
+/* At any place, also one that is out: the next roster may add it. */
+static bool rosters_name(const struct plan_rosters *r, const struct muuid *extent)
+{
+	if (plan_mutant(PLAN_MUT_FREE_ROSTER))
+		return false;
+	for (u32 i = 0; r && i < r->groups; i++) {
+		if (roster_names(&r->roster[i], ~0ULL, extent))
+			return !plan_mutant(PLAN_MUT_FREE_OUT) || in_sync(r, extent);
+	}
+	return false;
+}
+
+/*
+ * The host that may use the extent has reported that it has the layout without it; or none uses it: the
+ * last one ended cleanly, or the extent has no record, without which no kernel opens it.
+ */
+static bool reported(const struct plan_extent *x, const struct plan_layout *l, const struct plan_access *a,
+		     const struct plan_rosters *r)
+{
+	if (a->mode == PLAN_RW)
+		return (current(r, a) && r->version == l->version) || plan_mutant(PLAN_MUT_FREE_EARLY);
+	return a->clean || !x->version || plan_mutant(PLAN_MUT_FREE_UNCLEAN);
+}
+
+bool plan_in_sync(const struct plan_rosters *rosters, const struct plan_access *access,
+		  const struct muuid *extent)
+{
+	return access->mode == PLAN_RW && current(rosters, access) && rosters->committed &&
+	       in_sync(rosters, extent);
+}
+
+/* Another member of the group leaves yet. */
+static bool leaves(const struct plan_layout *l, u16 group)
+{
+	for (u32 i = 0; i < l->places; i++) {
+		if (l->place[i].group == group && !muuid_null(&l->place[i].leaving))
+			return true;
+	}
+	return false;
+}
+
+/* What the kernel has at the place is the layout's, so it can copy that. */
+static enum plan_verdict may_evict(const struct plan_change *c, u32 place)
+{
+	const struct plan_layout *l = &c->volume->layout;
+
+	if (place >= l->places || l->place[place].group == PLAN_NO_GROUP)
+		return PLAN_ALONE;
+	if (c->access->mode != PLAN_RW)
+		return PLAN_NOT_HOLDER;
+	if (leaves(l, l->place[place].group) && !plan_mutant(PLAN_MUT_EVICT_TWO))
+		return PLAN_WAIT;
+	if (!current(c->rosters, c->access) || c->rosters->version != l->version)
+		return PLAN_WAIT;
+	return plan_in_sync(c->rosters, c->access, &l->place[place].extent) ? PLAN_GO : PLAN_WAIT;
 }
 
 static enum plan_verdict may_put(const struct plan_change *c, const struct plan_put *p)
@@ -55,6 +113,8 @@ static enum plan_verdict may_put(const struct plan_change *c, const struct plan_
 	if (p->extent->state != PLAN_READY &&
 	    !(p->extent->state == PLAN_WANTED && plan_mutant(PLAN_MUT_CHANGE_UNREADY)))
 		return PLAN_WAIT;
+	if (c->evict)
+		return may_evict(c, p->place);
 	if (p->place >= l->places || muuid_null(&l->place[p->place].extent))
 		return PLAN_GO;
 	if (c->access->mode != PLAN_RW)
@@ -132,6 +192,38 @@ bool plan_change_set(const struct plan_layout *l, const struct plan_layout *has,
 	return true;
 }
 
+/* No roster names the extent, and no kernel may use it by the layout before. */
+static bool unused(const struct plan_extent *x, const struct plan_layout *l, const struct plan_access *access,
+		   const struct plan_rosters *rosters)
+{
+	if (rosters_name(rosters, &x->uuid))
+		return false;
+	/* The committed roster may name more than one that was begun after it. */
+	if (rosters && rosters->groups && !rosters->committed && !plan_mutant(PLAN_MUT_FREE_BEGUN))
+		return false;
+	return reported(x, l, access, rosters);
+}
+
+enum plan_verdict plan_left(const struct plan_volume *volume, u32 place, const struct plan_access *access,
+			    const struct plan_rosters *rosters, bool stopped, struct plan_txn *t)
+{
+	const struct plan_layout *l = &volume->layout;
+	struct plan_extent x = { .version = l->version };
+
+	if (stopped)
+		return PLAN_STOPPED;
+	if (volume->state != PLAN_VOLUME_READY)
+		return PLAN_NOT_READY;
+	if (place >= l->places || muuid_null(&l->place[place].leaving))
+		return PLAN_DONE;
+	x.uuid = l->place[place].leaving;
+	if (!unused(&x, l, access, rosters) && !plan_mutant(PLAN_MUT_LEFT_EARLY))
+		return PLAN_WAIT;
+	*t = (struct plan_txn) { .compare = PLAN_OBJ_LEADER | PLAN_OBJ_VOLUME | PLAN_OBJ_ACCESS |
+				 PLAN_OBJ_ROSTER, .put = PLAN_OBJ_VOLUME };
+	return PLAN_GO;
+}
+
 enum plan_verdict plan_freeable(const struct plan_extent *x, const struct plan_volume *volume,
 				const struct plan_access *access, const struct plan_rosters *rosters,
 				bool stopped, struct plan_txn *t)
@@ -145,13 +237,7 @@ enum plan_verdict plan_freeable(const struct plan_extent *x, const struct plan_v
 		return PLAN_NOT_READY;
 	if (plan_layout_names(&volume->layout, &x->uuid))
 		return PLAN_READ;
-	if (in_sync(rosters, &x->uuid) && !plan_mutant(PLAN_MUT_FREE_ROSTER))
-		return PLAN_WAIT;
-	/* The committed roster may name more than one that was begun after it. */
-	if (rosters && rosters->groups && !rosters->committed && !plan_mutant(PLAN_MUT_FREE_BEGUN))
-		return PLAN_WAIT;
-	if (access->mode == PLAN_RW && !plan_mutant(PLAN_MUT_FREE_EARLY) &&
-	    (!current(rosters, access) || rosters->version != volume->layout.version))
+	if (!unused(x, &volume->layout, access, rosters))
 		return PLAN_WAIT;
 	*t = (struct plan_txn) { .compare = PLAN_OBJ_LEADER | PLAN_OBJ_VOLUME | PLAN_OBJ_ACCESS |
 				 PLAN_OBJ_ROSTER | PLAN_OBJ_DRIVES, .put = PLAN_OBJ_DRIVES };

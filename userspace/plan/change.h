@@ -9,6 +9,14 @@
  *     plan_change_set()                the holder's kernel gets it
  *     plan_freeable()                  what no layout and no roster names is freed
  *
+ * A member that is in sync leaves by an eviction, which needs no bar:
+ *
+ *     extents wanted -> ready
+ *     plan_change(), evict             version n + 1 names the copy, and the member as leaving
+ *     the holder's kernel copies, then gets the version and swaps: one roster has the copy
+ *     plan_left()                      the member is leaving no more
+ *     plan_freeable()
+ *
  * A barred place: nothing joins there until the kernel has the next version. Otherwise the member
  * that is being replaced could catch up, be called in sync and then be dropped by the change.
  */
@@ -30,6 +38,7 @@ struct plan_change {
 	bool	stopped;
 	u32	puts;		/* 0: only name, spares, allow */
 	const struct plan_put *put;
+	bool	evict;		/* members in sync leave, once the puts have a copy of them */
 };
 
 /* True if @l names the extent at any place, also as one that leaves. */
@@ -42,9 +51,10 @@ bool plan_place_in(const u16 *bar, u32 barred, u32 place);
  * plan_change() - decide a version
  *
  * A place that has an extent is changed only while the volume is attached, and after the holder's
- * kernel barred it with that member out of sync. Return: PLAN_GO: the volume's version rises by
- * one; PLAN_WAIT: extents are not ready, or the place is not barred yet; PLAN_NOT_HOLDER: it is
- * not attached.
+ * kernel barred it with that member out of sync. An eviction wants the member in sync, and that the
+ * kernel has the layout; of one group a single member leaves at a time. Return: PLAN_GO: the volume's
+ * version rises by one; PLAN_WAIT: extents are not ready, or the place is not barred yet, or not in
+ * sync; PLAN_NOT_HOLDER: it is not attached; PLAN_ALONE: an eviction where nothing is redundant.
  */
 enum plan_verdict plan_change(const struct plan_change *c, struct plan_txn *t);
 
@@ -77,12 +87,30 @@ bool plan_change_set(const struct plan_layout *l, const struct plan_layout *has,
 		     const bool *recorded);
 
 /**
+ * plan_in_sync() - true if the present attachment's committed rosters have @extent in sync
+ * False also if nothing is known.
+ */
+bool plan_in_sync(const struct plan_rosters *rosters, const struct plan_access *access,
+		  const struct muuid *extent);
+
+/**
+ * plan_left() - whether the member that leaves @place may be dropped from volume/V
+ * @rosters: NULL: there are none
+ *
+ * As plan_freeable(): the swap is committed, and no roster names the member any more. Return: PLAN_GO:
+ * the volume is written without it, of the same version; PLAN_DONE: none leaves there.
+ */
+enum plan_verdict plan_left(const struct plan_volume *volume, u32 place, const struct plan_access *access,
+			    const struct plan_rosters *rosters, bool stopped, struct plan_txn *t);
+
+/**
  * plan_freeable() - whether an extent that is not freeing yet may be
  * @rosters: NULL: there are none
  *
- * Begun rosters wait: the committed ones before them may name the extent.
- * No layout and no noted roster names it, and the holder's kernel has reported, under its number,
- * that it has the layout without it.
+ * No layout and no noted roster names it, in sync or not: a member that is out may be added by the
+ * next roster. Begun rosters wait, as the committed ones before them may name the extent. The holder's
+ * kernel has reported, under its number, that it has the layout without it. Without a holder the last
+ * one has ended cleanly: after recover a kernel may serve that access does not name.
  */
 enum plan_verdict plan_freeable(const struct plan_extent *x, const struct plan_volume *volume,
 				const struct plan_access *access, const struct plan_rosters *rosters,

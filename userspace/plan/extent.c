@@ -86,6 +86,8 @@ enum plan_extent_step plan_extent_step(const struct plan_extent_facts *f, struct
 	}
 	if (f->stopped)
 		return PLAN_X_STOP;
+	if (f->forgotten && !plan_mutant(PLAN_MUT_EXTENT_FORGOTTEN))
+		return PLAN_X_NONE;
 	if (f->slot && plan_label_above(f->slot, f->label_generation, f->cluster, f->volume, f->access))
 		return PLAN_X_STOP;
 	if (!f->key) {

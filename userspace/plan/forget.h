@@ -17,6 +17,45 @@
 enum plan_verdict plan_forget(const struct plan_volume *volume, const struct plan_access *access,
 			      u32 readers, bool stopped, struct plan_txn *t);
 
+/* A volume with an extent on the drive. */
+struct plan_forget_volume {
+	const struct plan_volume *volume;
+	const struct plan_access *access;
+	u32	readers;
+	bool	busy;		/* a task of it has not ended */
+};
+
+struct plan_forget_drive {
+	const struct plan_drive *drive;		/* NULL: there is none */
+	bool	cancel, stopped;
+	u32	volumes;
+	const struct plan_forget_volume *volume;
+};
+
+enum plan_forget_what {
+	PLAN_F_WAIT,		/* ->verdict, of ->volume; PLAN_WAIT: a task of it has not ended */
+	PLAN_F_FAIL,		/* there is no such drive */
+	PLAN_F_VOLUME,		/* the drive is forgotten, and the members of ->volume on it are no more */
+	PLAN_F_DROP,		/* ... and so are extents of ->volume, which is deleted or unknown */
+	PLAN_F_MARK,		/* ... and it has no extents */
+	PLAN_F_END,		/* cancelled, if the drive is not forgotten */
+};
+
+struct plan_forget_step {
+	enum plan_forget_what what;
+	enum plan_verdict verdict;
+	struct muuid volume;
+	struct plan_txn txn;	/* of PLAN_F_VOLUME */
+};
+
+/**
+ * plan_forget_drive() - the next step of a task that forgets a drive
+ *
+ * It begins when all volumes may be changed, and goes on then, volume after volume. In the layout a
+ * forgotten member becomes one that no drive has: another UUID of an extent, which no label bears.
+ */
+void plan_forget_drive(const struct plan_forget_drive *f, struct plan_forget_step *s);
+
 /*
  * True if a forget takes @extent out of a host's record, which names it. A host that comes back
  * without the store would serve the forgotten member by that record.

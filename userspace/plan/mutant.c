@@ -2,5 +2,5 @@
 #include "userspace/plan/mutant.h"
 
 #ifdef PLAN_MUTANTS
-enum plan_mutant plan_mutation;
+enum plan_mutant plan_mutation, plan_mutation_too;
 #endif

@@ -26,6 +26,9 @@ enum plan_mutant {
 	PLAN_MUT_RETAKE_AGAIN,		/* ... or a second one names the number of the first */
 	PLAN_MUT_RETAKE_FREE,		/* ... and only where access names no holder */
 	PLAN_MUT_NOTE_ANY,		/* a roster of a host that is not the holder is noted */
+	PLAN_MUT_NOTE_LOWER,		/* ... or one that is older than the roster noted */
+	/* members.c */
+	PLAN_MUT_MEMBERS_LAYOUT,	/* an attach opens what the layout names, and nothing else */
 	/* again.c */
 	PLAN_MUT_AGAIN_FOREIGN,		/* a host attaches by its record over another attacher */
 	PLAN_MUT_AGAIN_OLDER,		/* ... by labels of another number of its own */
@@ -41,6 +44,7 @@ enum plan_mutant {
 	PLAN_MUT_EXTENT_ABSENT,		/* ... or for a drive that is away */
 	PLAN_MUT_EXTENT_UNKNOWN,	/* an extent that the store does not know is left alone */
 	PLAN_MUT_EXTENT_VERSION,	/* the label's version without the record */
+	PLAN_MUT_EXTENT_FORGOTTEN,	/* extents of a drive that was forgotten come back */
 	PLAN_MUT_TAKE_BEHIND,		/* a drive that came is acted for by an older view */
 	/* setback.c */
 	PLAN_MUT_BACK_UNSEEN,		/* a store that was put back is followed */
@@ -52,11 +56,15 @@ enum plan_mutant {
 	PLAN_MUT_CHANGE_UNREADY,	/* ... and names extents that are not ready */
 	PLAN_MUT_CHANGE_UNBARRED,	/* ... and the place is not barred first */
 	PLAN_MUT_CHANGE_REPORT,		/* ... or was, for a kernel with another version */
+	PLAN_MUT_EVICT_TWO,		/* two members of a group leave at once */
+	PLAN_MUT_LEFT_EARLY,		/* a member is leaving no more before its place is swapped */
 	PLAN_MUT_RECORD_VERSION,	/* a record of that version is the layout's, whatever its commit */
 	PLAN_MUT_OPEN_BEHIND,		/* a member is opened whose record is older than the layout */
 	PLAN_MUT_SET_EARLY,		/* the kernel gets a version that is on too few members */
 	PLAN_MUT_FREE_EARLY,		/* freed before the holder's kernel has the version */
 	PLAN_MUT_FREE_ROSTER,		/* ... while a roster names it */
+	PLAN_MUT_FREE_OUT,		/* ... as a member that is out */
+	PLAN_MUT_FREE_UNCLEAN,		/* ... while a kernel may serve that access does not name */
 	PLAN_MUT_FREE_BEGUN,		/* ... or by a roster that was begun, not committed */
 	PLAN_MUT_FREE_TXN,		/* ... and the txn compares nothing */
 	PLAN_MUT_DELETE_HELD,		/* deleted while it is attached */
@@ -78,8 +86,9 @@ enum plan_mutant {
 };
 
 #ifdef PLAN_MUTANTS
-extern enum plan_mutant plan_mutation;
-#define plan_mutant(m) (plan_mutation == (m))
+/* The second one: a rule that makes up for the first, and is taken out as well. */
+extern enum plan_mutant plan_mutation, plan_mutation_too;
+#define plan_mutant(m) (plan_mutation == (m) || plan_mutation_too == (m))
 #else
 #define plan_mutant(m) 0
 #endif

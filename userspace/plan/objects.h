@@ -159,6 +159,9 @@ enum plan_task_kind {
 	PLAN_TASK_REPLACE,
 	PLAN_TASK_SET,		/* name, spares, allow */
 	PLAN_TASK_DELETE,
+	PLAN_TASK_EVICT,	/* as replace, of a member that is in sync: copied before it leaves */
+	PLAN_TASK_DRAIN,	/* of a drive, not a volume: drain.h */
+	PLAN_TASK_FORGET,	/* likewise: forget.h */
 };
 
 enum plan_task_state {
@@ -234,6 +237,7 @@ enum plan_verdict {
 	PLAN_CHANGED,		/* the layout is another version by now */
 	PLAN_MISSING,		/* too little was found to decide */
 	PLAN_EXHAUSTED,		/* the number has no next one */
+	PLAN_ALONE,		/* the member has no redundancy */
 	PLAN_VERDICTS,
 };
 

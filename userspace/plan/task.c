@@ -47,6 +47,12 @@ static bool is_put(const struct plan_task *t, const struct muuid *extent)
 	return false;
 }
 
+/* Another extent takes the place of a member, which is freed at the end. */
+static bool replaces(const struct plan_task *t)
+{
+	return t->kind == PLAN_TASK_REPLACE || t->kind == PLAN_TASK_EVICT;
+}
+
 /* The whole volume goes: deleted, or its create was cancelled. */
 static bool goes(const struct plan_task_facts *f)
 {
@@ -64,7 +70,7 @@ bool plan_task_frees(const struct plan_task_facts *f, const struct plan_extent *
 	/* What another task allocates for this volume is not named either, until it is decided. */
 	if (f->task->state == PLAN_TASK_PLACED && f->task->cancel)
 		return is_put(f->task, &x->uuid) && !plan_layout_names(&f->volume->layout, &x->uuid);
-	if (f->task->kind != PLAN_TASK_REPLACE || f->task->state != PLAN_TASK_DECIDED ||
+	if (!replaces(f->task) || f->task->state != PLAN_TASK_DECIDED ||
 	    is_put(f->task, &x->uuid) || x->version == 0)
 		return false;
 	return plan_freeable(x, f->volume, f->access, f->rosters, f->stopped, &t) == PLAN_GO;
@@ -138,12 +144,47 @@ static bool prepared(const struct plan_task_facts *f, struct plan_task_step *s, 
 	return true;
 }
 
+static const struct plan_place *place_of(const struct plan_task_facts *f, const struct plan_task_put *p)
+{
+	const struct plan_layout *l = &f->volume->layout;
+
+	return p->place < l->places ? &l->place[p->place] : NULL;
+}
+
+/* True: the member is in sync, and is copied; else what it has is rebuilt. */
+static bool copies(const struct plan_task_facts *f)
+{
+	const struct plan_place *at = f->task->puts ? place_of(f, &f->task->put[0]) : NULL;
+
+	return f->task->kind == PLAN_TASK_EVICT && at && plan_in_sync(f->rosters, f->access, &at->extent);
+}
+
+/* An eviction is possible, and the holder has said if the member is in sync. */
+static bool judged(const struct plan_task_facts *f, struct plan_task_step *s)
+{
+	const struct plan_place *at = f->task->puts ? place_of(f, &f->task->put[0]) : NULL;
+	const struct plan_rosters *r = f->rosters;
+
+	if (f->task->kind != PLAN_TASK_EVICT)
+		return true;
+	if (!at || at->group == PLAN_NO_GROUP) {
+		refused(s, PLAN_ALONE);
+		return false;
+	}
+	if (f->access->mode == PLAN_RW &&
+	    (!r || !r->committed || mesh_number_access(r->number) != mesh_number_access(f->access->number))) {
+		wait_for(s, PLAN_WHY_KERNEL, NULL);
+		return false;
+	}
+	return true;
+}
+
 static void decide(const struct plan_task_facts *f, struct plan_task_step *s)
 {
 	const struct plan_task *t = f->task;
 	struct plan_put put[PLAN_TASK_DRIVES];
 	struct plan_change c = { .volume = f->volume, .access = f->access, .rosters = f->rosters,
-				 .stopped = f->stopped, .put = put };
+				 .stopped = f->stopped, .put = put, .evict = copies(f) };
 	enum plan_verdict v = PLAN_GO;
 
 	/* One change, judged in parts: a part that may not be done forbids it all. */
@@ -158,6 +199,7 @@ static void decide(const struct plan_task_facts *f, struct plan_task_step *s)
 		return;
 	}
 	s->what = PLAN_T_CHANGE;
+	s->evict = c.evict;
 }
 
 /* Whether each place that is replaced is barred by the kernel of the present attachment. */
@@ -165,7 +207,7 @@ static bool barred(const struct plan_task_facts *f, struct plan_task_step *s)
 {
 	const struct plan_task *t = f->task;
 
-	if (t->kind != PLAN_TASK_REPLACE)
+	if (!replaces(t) || copies(f))
 		return true;
 	if (f->access->mode != PLAN_RW) {
 		refused(s, PLAN_NOT_HOLDER);
@@ -213,13 +255,47 @@ static bool recorded(const struct plan_task_facts *f, struct plan_task_step *s)
 	return true;
 }
 
+/* A former member that is not freed yet, as a roster names it or a kernel may use it; NULL: none. */
+static const struct plan_drive *former(const struct plan_task_facts *f)
+{
+	for (u32 d = 0; d < f->drives; d++) {
+		for (u32 i = 0; i < f->drive[d].extents; i++) {
+			const struct plan_extent *x = &f->drive[d].extent[i];
+
+			if (muuid_equal(&x->volume, &f->volume->uuid) && x->state == PLAN_READY && x->version &&
+			    !plan_layout_names(&f->volume->layout, &x->uuid))
+				return &f->drive[d];
+		}
+	}
+	return NULL;
+}
+
+/* The member that leaves is dropped when its copy has the place. False: @s says what is to be done. */
+static bool left(const struct plan_task_facts *f, struct plan_task_step *s)
+{
+	for (u32 i = 0; f->task->kind == PLAN_TASK_EVICT && i < f->task->puts; i++) {
+		u32 place = f->task->put[i].place;
+		enum plan_verdict v = plan_left(f->volume, place, f->access, f->rosters, f->stopped, &s->txn);
+
+		if (v == PLAN_DONE)
+			continue;
+		if (v == PLAN_GO)
+			s->what = PLAN_T_LEFT;
+		else
+			wait_for(s, PLAN_WHY_COPIED, NULL);
+		s->place = place;
+		return false;
+	}
+	return true;
+}
+
 static void roll_out(const struct plan_task_facts *f, struct plan_task_step *s)
 {
 	if (f->volume->layout.version < f->task->version) {
 		refused(s, PLAN_STOPPED);
 		return;
 	}
-	if (!recorded(f, s))
+	if (!recorded(f, s) || !left(f, s))
 		return;
 	if (f->access->mode == PLAN_RW &&
 	    (!f->rosters || f->rosters->version < f->task->version ||
@@ -227,7 +303,11 @@ static void roll_out(const struct plan_task_facts *f, struct plan_task_step *s)
 		wait_for(s, PLAN_WHY_KERNEL, NULL);
 		return;
 	}
-	if (!free_step(f, s, false))
+	if (free_step(f, s, false))
+		return;
+	if (replaces(f->task) && former(f))
+		wait_for(s, PLAN_WHY_FREED, &former(f)->uuid);
+	else
 		step(s, PLAN_T_END, 0, 0);
 }
 
@@ -291,7 +371,7 @@ void plan_task(const struct plan_task_facts *f, struct plan_task_step *s)
 			step(s, PLAN_T_END, 0, 0);
 		else if (prepared(f, s, f->volume->layout.version))
 			step(s, PLAN_T_READY, PLAN_OBJ_VOLUME, PLAN_OBJ_VOLUME);
-	} else if (prepared(f, s, 0) && barred(f, s)) {
+	} else if (prepared(f, s, 0) && judged(f, s) && barred(f, s)) {
 		decide(f, s);
 	}
 }

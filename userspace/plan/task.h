@@ -8,6 +8,9 @@
  *   extend    PLACE -> ALLOCATE.. -> (zeroed) -> CHANGE -> (records) -> (kernel has it) -> END
  *   replace   PLACE -> ALLOCATE.. -> (zeroed) -> BAR -> (barred) -> CHANGE -> (records)
  *             -> (kernel has it) -> FREE the old extent -> END
+ *   evict     PLACE -> ALLOCATE.. -> (zeroed) -> CHANGE, the old extent is leaving -> (records)
+ *             -> (copied, kernel has it) -> LEFT -> FREE the old extent -> END;
+ *             of a member that is out: as replace
  *   set       CHANGE -> (records) -> (kernel has it) -> END
  *   delete    DOOM -> FREE.. -> (freed) -> ERASE -> END
  *   cancelled create: as delete; other: FREE what was allocated -> END
@@ -31,6 +34,7 @@ enum plan_task_what {
 	PLAN_T_BAR,		/* write volume/V: nothing is to join at these places */
 	PLAN_T_READY,		/* the volume is ready at version 1 */
 	PLAN_T_CHANGE,		/* version + 1 is decided */
+	PLAN_T_LEFT,		/* write volume/V: the extent that leaves ->place is named no more */
 	PLAN_T_DOOM,		/* the volume is deleting, access none */
 	PLAN_T_FREE,		/* extents of up to PLAN_TASK_DRIVES drives become freeing */
 	PLAN_T_ERASE,		/* all keys of the volume go */
@@ -44,6 +48,7 @@ enum plan_task_why {
 	PLAN_WHY_RECORD,	/* ->drive: the record is not durable there */
 	PLAN_WHY_BARRED,	/* the holder's kernel, at ->place */
 	PLAN_WHY_KERNEL,	/* the holder's kernel, to get the version */
+	PLAN_WHY_COPIED,	/* the holder's kernel copies the member at ->place, or swaps */
 	PLAN_WHY_FREED,		/* ->drive: its extent is not freed */
 	PLAN_WHY_VERDICT,	/* ->verdict */
 };
@@ -66,6 +71,7 @@ struct plan_task_step {
 	enum plan_verdict verdict;
 	u32	first, nr;	/* puts of PLAN_T_ALLOCATE */
 	u32	place;
+	bool	evict;		/* of PLAN_T_CHANGE: the members of the puts' places are leaving */
 	struct muuid drive;
 	struct plan_txn txn;	/* besides task/T and the leader's key, which all of them compare */
 	struct plan_access access;	/* of PLAN_T_DOOM */

@@ -19,6 +19,8 @@ static const char *const words[PLAN_VERDICTS] = {
 	[PLAN_ABOVE] = "was attached by another host since",
 	[PLAN_CHANGED] = "was changed meanwhile; try again",
 	[PLAN_MISSING] = "cannot be recovered from the drives that were found",
+	[PLAN_ALONE] = "has no redundancy there, so the member cannot be copied while it is used; copy its "
+		       "data to another volume",
 	[PLAN_EXHAUSTED] = "has used up its numbers",
 };
 

@@ -32,7 +32,7 @@ static const struct row {
 						{ rule_own, rule_own, rule_any } },
 	[KEY_DRIVE] =	{ PLAN_CLIENT,	NEVER,	{ rule_drive_client, rule_drive_storage, rule_any },
 						{ rule_drive_end, rule_drive_end, rule_any } },
-	[KEY_VOLUME] =	{ PLAN_CLIENT,	NEVER,	{ NULL, NULL, rule_any },
+	[KEY_VOLUME] =	{ PLAN_CLIENT,	NEVER,	{ rule_volume, rule_volume, rule_any },
 						{ NULL, NULL, rule_any } },
 	[KEY_NAME] =	{ PLAN_CLIENT,	NEVER,	{ NULL, NULL, rule_any },
 						{ NULL, NULL, rule_any } },

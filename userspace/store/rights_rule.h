@@ -39,6 +39,7 @@ enum rights_verdict rule_reader_end(struct judged *j);
 enum rights_verdict rule_writer(struct judged *j);
 enum rights_verdict rule_writer_end(struct judged *j);
 enum rights_verdict rule_roster(struct judged *j);
+enum rights_verdict rule_volume(struct judged *j);
 enum rights_verdict rule_task(struct judged *j);
 
 #endif

@@ -497,6 +497,35 @@ enum rights_verdict rule_roster(struct judged *j)
 	return RIGHTS_ALLOWED;
 }
 
+/* Of volume/V a holder changes one thing: the first rosters of its groups are in the store. */
+static enum rights_verdict change_volume(struct judged *j, const union obj_any *old)
+{
+	struct obj_volume want = old->volume;
+	int ret;
+
+	if (!is_there(old))
+		return rights_refuse(j, "the controller makes this key");
+	memcpy(want.o.op, j->is->o.op, sizeof(want.o.op));
+	want.o.v = j->is->o.v;
+	want.plan.fresh = false;
+	ret = obj_gives(KEY_VOLUME, &want, &j->is->o, &j->is->o);
+	if (ret < 0)
+		return unread(j, ret);
+	if (!ret)
+		return rights_refuse(j, "the holder of a volume may clear fresh, and nothing else");
+	return check_unknown(j, old);
+}
+
+enum rights_verdict rule_volume(struct judged *j)
+{
+	struct obj_access access;
+
+	VERDICT(read_access(j, &access));
+	if (access.plan.mode != PLAN_RW || !is_self(j, &access.plan.holder))
+		return rights_refuse(j, "only the holder writes that a volume is not fresh any more");
+	return judge_change(j, change_volume);
+}
+
 static bool is_create(const struct obj_task *t)
 {
 	return !strcmp(t->verb, VERB_CREATE);

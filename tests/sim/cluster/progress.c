@@ -205,6 +205,11 @@ const char *progress(const struct state *s)
 		return "recover refuses though every drive is there";
 	if (!settled(&t))
 		return "agents that never come to an end";
+	/* What a kernel may still use is freed after V was attached and released. */
+	t.s.clean = 1;
+	t.s.mode = PLAN_NONE;
+	if (!settled(&t))
+		return "agents that never come to an end after a release";
 	what = space(&t);
 	if (!what && t.s.vst == PLAN_DELETING)
 		what = "a volume that is being deleted for ever";

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Decisions of the cluster, each alone: tables of objects and of what is decided from them. */
+#include <linux/kernel.h>
+
+#include "tests/unit/suite.h"
+#include "userspace/plan/change.h"
+#include "userspace/plan/extent.h"
+#include "userspace/plan/members.h"
+#include "userspace/plan/mutant.h"
+
+static void test_raises(void)
+{
+	static const struct { u64 attach, epoch; int cmp; } tries[] = {
+		{ 7, 3, 0 }, { 7, 4, 1 }, { 8, 1, 1 }, { 7, 2, -1 }, { 6, 9, -1 },
+	};
+	struct plan_roster noted = { .attach = 7, .epoch = 3 }, none = { 0 };
+
+	for (u32 i = 0; i < ARRAY_SIZE(tries); i++) {
+		struct plan_roster next = { .attach = tries[i].attach, .epoch = tries[i].epoch };
+
+		CU_ASSERT_EQUAL(plan_roster_cmp(&next, &noted), tries[i].cmp);
+		CU_ASSERT_EQUAL(plan_roster_cmp(&noted, &next), -tries[i].cmp);
+		CU_ASSERT_EQUAL(plan_note_raises(&noted, &next), tries[i].cmp >= 0);
+		CU_ASSERT(plan_note_raises(&none, &next));
+	}
+}
+
+/* One extent of each kind that an attach may meet. */
+static void test_members(void)
+{
+	static const struct muuid V = { { 'v' } }, other = { { 'w' } };
+	struct plan_place place[] = {
+		{ .extent = { { 'a' } }, .group = 0 },
+		{ .extent = { { 'b' } }, .leaving = { { 'l' } }, .group = 0 },
+	};
+	struct plan_volume v = { .uuid = V, .state = PLAN_VOLUME_READY,
+				 .layout = { .version = 3, .places = 2, .place = place } };
+	struct plan_extent x[] = {
+		{ .uuid = { { 'a' } }, .volume = V, .state = PLAN_READY, .version = 3 },
+		{ .uuid = { { 'l' } }, .volume = V, .state = PLAN_READY, .version = 3 },
+		{ .uuid = { { 'e' } }, .volume = V, .place = 1, .state = PLAN_READY, .version = 2 },
+		{ .uuid = { { 'f' } }, .volume = V, .state = PLAN_FREEING, .version = 2 },
+		{ .uuid = { { 'n' } }, .volume = V, .state = PLAN_READY },
+		{ .uuid = { { 'm' } }, .volume = V, .state = PLAN_WANTED, .version = 1 },
+		{ .uuid = { { 'o' } }, .volume = other, .state = PLAN_READY, .version = 2 },
+	};
+	struct plan_extent gone[] = {
+		{ .uuid = { { 'g' } }, .volume = V, .place = 0, .state = PLAN_READY, .version = 1 },
+	};
+	struct plan_drive d[] = {
+		{ .uuid = { { 1 } }, .wanted = PLAN_DRAINING, .extents = ARRAY_SIZE(x), .extent = x },
+		{ .uuid = { { 2 } }, .wanted = PLAN_FORGOTTEN, .extents = 1, .extent = gone },
+	};
+	struct plan_member m[2] = { 0 };
+
+	CU_ASSERT_EQUAL(plan_attach_members(&v, d, 2, m, 2), 1);
+	CU_ASSERT_PTR_EQUAL(m[0].extent, &x[2]);
+	CU_ASSERT_PTR_EQUAL(m[0].drive, &d[0]);
+	d[1].wanted = PLAN_OUT;
+	CU_ASSERT_EQUAL(plan_attach_members(&v, d, 2, m, 2), 2);
+	CU_ASSERT_PTR_EQUAL(m[1].extent, gone);
+	m[1].extent = NULL;
+	CU_ASSERT_EQUAL(plan_attach_members(&v, d, 2, m, 1), 2);
+	CU_ASSERT_PTR_NULL(m[1].extent);
+}
+
+/* A mirror of two and a lone member, attached by N; a spare extent is ready. */
+static struct world {
+	struct plan_place place[3];
+	struct plan_group group;
+	struct plan_volume v;
+	struct plan_access a;
+	struct plan_roster roster;
+	struct plan_rosters r;
+	struct plan_extent spare, old;
+	struct plan_put put;
+	struct plan_change c;
+} W;
+
+#define N	mesh_number(1, 4, 0)
+
+static void world(void)
+{
+	static const struct muuid V = { { 'v' } }, H = { { 'h' } };
+
+	W = (struct world) {
+		.place = {
+			{ .extent = { { 'a' } }, .group = 0 }, { .extent = { { 'b' } }, .group = 0 },
+			{ .extent = { { 'c' } }, .group = PLAN_NO_GROUP },
+		},
+		.group = { .members = 2, .data = 1 },
+		.v = { .uuid = V, .state = PLAN_VOLUME_READY,
+		       .layout = { .version = 3, .places = 3, .groups = 1, .place = W.place, .group = &W.group } },
+		.a = { .mode = PLAN_RW, .holder = H, .number = N },
+		.roster = { .attach = N + 2, .epoch = 5, .members = 2, .in_sync = 3,
+			    .extent = { { { 'a' } }, { { 'b' } } } },
+		.r = { .number = N + 2, .version = 3, .committed = true, .groups = 1, .roster = &W.roster },
+		.spare = { .uuid = { { 's' } }, .volume = V, .state = PLAN_READY },
+		.old = { .uuid = { { 'o' } }, .volume = V, .state = PLAN_READY, .version = 2 },
+		.put = { .place = 1, .extent = &W.spare },
+		.c = { .volume = &W.v, .access = &W.a, .rosters = &W.r, .puts = 1, .put = &W.put, .evict = true },
+	};
+}
+
+static void test_evict(void)
+{
+	struct plan_txn t;
+
+	world();
+	CU_ASSERT_EQUAL(plan_change(&W.c, &t), PLAN_GO);
+	CU_ASSERT_EQUAL(t.compare, PLAN_OBJ_LEADER | PLAN_OBJ_ROSTER | PLAN_OBJ_VOLUME | PLAN_OBJ_ACCESS |
+			PLAN_OBJ_DRIVES);
+	W.put.place = 2;
+	CU_ASSERT_EQUAL(plan_change(&W.c, &t), PLAN_ALONE);
+	W.put.place = 3;
+	CU_ASSERT_EQUAL(plan_change(&W.c, &t), PLAN_ALONE);
+	W.put.place = 1;
+	W.spare.state = PLAN_WANTED;
+	CU_ASSERT_EQUAL(plan_change(&W.c, &t), PLAN_WAIT);
+	world();
+	W.a.mode = PLAN_NONE;
+	CU_ASSERT_EQUAL(plan_change(&W.c, &t), PLAN_NOT_HOLDER);
+	/* it is another attachment's report, of another layout, not committed, or the member is out */
+	world();
+	W.r.number = mesh_number(1, 3, 0);
+	CU_ASSERT_EQUAL(plan_change(&W.c, &t), PLAN_WAIT);
+	world();
+	W.r.version = 2;
+	CU_ASSERT_EQUAL(plan_change(&W.c, &t), PLAN_WAIT);
+	world();
+	W.r.committed = false;
+	CU_ASSERT_EQUAL(plan_change(&W.c, &t), PLAN_WAIT);
+	world();
+	W.roster.in_sync = 1;
+	CU_ASSERT_EQUAL(plan_change(&W.c, &t), PLAN_WAIT);
+	CU_ASSERT(!plan_in_sync(&W.r, &W.a, &W.place[1].extent));
+	CU_ASSERT(plan_in_sync(&W.r, &W.a, &W.place[0].extent));
+	W.c.rosters = NULL;
+	CU_ASSERT_EQUAL(plan_change(&W.c, &t), PLAN_WAIT);
+	/* one of a group at a time */
+	world();
+	W.place[0].leaving.b[0] = 'o';
+	CU_ASSERT_EQUAL(plan_change(&W.c, &t), PLAN_WAIT);
+	plan_mutation = PLAN_MUT_EVICT_TWO;
+	CU_ASSERT_EQUAL(plan_change(&W.c, &t), PLAN_GO);
+	plan_mutation = PLAN_MUT_NONE;
+	world();
+	W.place[2].leaving.b[0] = 'o';
+	CU_ASSERT_EQUAL(plan_change(&W.c, &t), PLAN_GO);
+}
+
+static enum plan_verdict has_left(void)
+{
+	struct plan_txn t;
+
+	return plan_left(&W.v, 1, &W.a, W.c.rosters, false, &t);
+}
+
+static void test_left(void)
+{
+	struct plan_txn t;
+
+	world();
+	CU_ASSERT_EQUAL(has_left(), PLAN_DONE);
+	W.place[1].leaving.b[0] = 'o';
+	CU_ASSERT_EQUAL(plan_freeable(&W.old, &W.v, &W.a, &W.r, false, &t), PLAN_READ);
+	CU_ASSERT_EQUAL(has_left(), PLAN_GO);
+	CU_ASSERT_EQUAL(plan_left(&W.v, 1, &W.a, &W.r, true, &t), PLAN_STOPPED);
+	CU_ASSERT_EQUAL(plan_left(&W.v, 3, &W.a, &W.r, false, &t), PLAN_DONE);
+	/* the swap is not committed; the member is out, and may be added again */
+	W.roster.extent[1].b[0] = 'o';
+	CU_ASSERT_EQUAL(has_left(), PLAN_WAIT);
+	W.roster.in_sync = 1;
+	CU_ASSERT_EQUAL(has_left(), PLAN_WAIT);
+	plan_mutation = PLAN_MUT_LEFT_EARLY;
+	CU_ASSERT_EQUAL(has_left(), PLAN_GO);
+	plan_mutation = PLAN_MUT_NONE;
+	world();
+	W.place[1].leaving.b[0] = 'o';
+	W.r.committed = false;
+	CU_ASSERT_EQUAL(has_left(), PLAN_WAIT);
+	W.r.committed = true;
+	W.r.version = 2;
+	CU_ASSERT_EQUAL(has_left(), PLAN_WAIT);
+	/* no holder: the last one has ended cleanly, or a kernel may serve */
+	W.a.mode = PLAN_NONE;
+	CU_ASSERT_EQUAL(has_left(), PLAN_WAIT);
+	W.a.clean = true;
+	CU_ASSERT_EQUAL(has_left(), PLAN_GO);
+}
+
+static void test_freeable(void)
+{
+	struct plan_txn t;
+
+	world();
+	CU_ASSERT_EQUAL(plan_freeable(&W.old, &W.v, &W.a, &W.r, false, &t), PLAN_GO);
+	W.roster.extent[1].b[0] = 'o';
+	W.roster.in_sync = 1;
+	CU_ASSERT_EQUAL(plan_freeable(&W.old, &W.v, &W.a, &W.r, false, &t), PLAN_WAIT);
+	world();
+	W.a.mode = PLAN_NONE;
+	CU_ASSERT_EQUAL(plan_freeable(&W.old, &W.v, &W.a, &W.r, false, &t), PLAN_WAIT);
+	CU_ASSERT_EQUAL(plan_freeable(&W.old, &W.v, &W.a, NULL, false, &t), PLAN_WAIT);
+	/* no kernel has opened what has no record */
+	W.old.version = 0;
+	CU_ASSERT_EQUAL(plan_freeable(&W.old, &W.v, &W.a, &W.r, false, &t), PLAN_GO);
+	W.a.mode = PLAN_RW;
+	W.r.version = 2;
+	CU_ASSERT_EQUAL(plan_freeable(&W.old, &W.v, &W.a, &W.r, false, &t), PLAN_WAIT);
+}
+
+/* A drive that was forgotten comes back with extents that nothing else knows. */
+static void test_forgotten(void)
+{
+	static const struct plan_cluster c = { .generation = 1 };
+	const struct plan_slot slot = { .extent = { { 'a' } }, .volume = { { 'v' } }, .zeroed = true };
+	struct plan_extent_facts f = { .slot = &slot, .cluster = &c, .here = true, .fresh = true };
+	struct plan_txn t;
+
+	world();
+	f.volume = &W.v;
+	f.access = &W.a;
+	CU_ASSERT_EQUAL(plan_extent_step(&f, &t), PLAN_X_ADOPT);
+	f.forgotten = true;
+	CU_ASSERT_EQUAL(plan_extent_step(&f, &t), PLAN_X_NONE);
+	plan_mutation = PLAN_MUT_EXTENT_FORGOTTEN;
+	CU_ASSERT_EQUAL(plan_extent_step(&f, &t), PLAN_X_ADOPT);
+	plan_mutation = PLAN_MUT_NONE;
+}
+
+int main(void)
+{
+	static const struct suite_test tests[] = {
+		{ "a note never takes a later one away", test_raises },
+		{ "members beside the layout", test_members },
+		{ "evictions", test_evict },
+		{ "members that have left", test_left },
+		{ "freed when no kernel may use it", test_freeable },
+		{ "a drive that was forgotten", test_forgotten },
+		{ NULL, NULL },
+	};
+
+	return suite_main("plan_rules", tests);
+}

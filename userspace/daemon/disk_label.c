@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <endian.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "userspace/daemon/disk_label.h"
+#include "userspace/daemon/guard.h"
+#include "userspace/format/layout.h"
+
+#define ALIGN	4096
+
+static size_t padded(size_t bytes)
+{
+	return (bytes + ALIGN - 1) / ALIGN * ALIGN;
+}
+
+static u64 copy_at(u64 size, int copy)
+{
+	return copy ? size - LABEL_AREA : 0;
+}
+
+/* The header first: a label is mostly short, its area is not. */
+static int read_copy(int fd, u64 at, void *buf, struct label *l, struct disk_label *on, int copy)
+{
+	struct label_disk_head *h = &on->head[copy];
+	size_t bytes;
+	int err;
+
+	on->known[copy] = false;
+	if (pread(fd, buf, ALIGN, at) != ALIGN)
+		return -EIO;
+	memcpy(h, buf, sizeof(*h));
+	bytes = padded(le32toh(h->bytes));
+	if (label_magic(buf, ALIGN) && bytes > ALIGN && bytes <= LABEL_AREA &&
+	    pread(fd, buf, bytes, at) != (ssize_t)bytes)
+		return -EIO;
+	err = label_decode(buf, bytes > ALIGN && bytes <= LABEL_AREA ? bytes : ALIGN, l);
+	on->known[copy] = !err;
+	if (!err && l->sequence > on->tried)
+		on->tried = l->sequence;
+	return err;
+}
+
+int disk_label_read(int fd, u64 size, struct label *l, struct disk_label *on, int err[2])
+{
+	struct label *other __free(free) = NULL;
+	void *buf __free(free) = NULL;
+	int pick;
+
+	memset(on, 0, sizeof(*on));
+	if (size < 3 * LABEL_AREA)
+		return -ENODATA;
+	other = malloc(sizeof(*other));
+	buf = aligned_alloc(ALIGN, LABEL_AREA);
+	if (!buf || !other)
+		return -ENOMEM;
+	l->sequence = other->sequence = 0;
+	err[0] = read_copy(fd, copy_at(size, 0), buf, l, on, 0);
+	err[1] = read_copy(fd, copy_at(size, 1), buf, other, on, 1);
+	pick = label_pick(err[0], l->sequence, err[1], other->sequence);
+	if (pick >= 0 && !err[0] && !err[1] && !muuid_equal(&l->drive, &other->drive))
+		pick = -EUCLEAN;	/* a part of another drive was copied over it */
+	if (pick == 1)
+		memcpy(l, other, sizeof(*l));
+	if (pick >= 0 && l->size > size)
+		pick = -EUCLEAN;	/* a part of another drive's copy */
+	/* The end of a grown device never had a copy: nothing to compare with. */
+	if (pick >= 0 && l->size != size)
+		on->known[1] = false;
+	return pick < 0 ? pick : 0;
+}
+
+#define DAMAGED	1
+
+/*
+ * Whether the drive has the label that was written to it. A copy whose last write failed,
+ * or that rotted, may be old, new or torn, but not a whole label of another owner
+ * or of a sequence that was never tried here.
+ * Return: 0, DAMAGED: changed, but no label any more, -EBADE, or -EIO.
+ */
+static int copy_as_left(int fd, const struct label *l, const struct disk_label *on, int copy,
+			void *buf, struct label *spare)
+{
+	struct disk_label now = *on;
+	int err;
+
+	if (!on->known[copy]) {
+		if (read_copy(fd, copy_at(l->size, copy), buf, spare, &now, copy))
+			return 0;
+		return muuid_equal(&spare->drive, &l->drive) && spare->sequence <= on->tried &&
+		       (!on->known[!copy] ||
+			!memcmp(spare->owner.b, on->head[!copy].owner, 16)) ? 0 : -EBADE;
+	}
+	if (pread(fd, buf, ALIGN, copy_at(l->size, copy)) != ALIGN)
+		return -EIO;
+	if (!memcmp(buf, &on->head[copy], sizeof(on->head[copy])))
+		return 0;
+	err = read_copy(fd, copy_at(l->size, copy), buf, spare, &now, copy);
+	return err == -ENODATA || err == -EBADMSG ? DAMAGED : err == -EIO ? -EIO : -EBADE;
+}
+
+/*
+ * A copy that cannot be read may still be writable, which repairs it. So may one that
+ * is damaged, while the other is as it was left: an erase of the drive wipes both.
+ */
+static int compare(int fd, const struct label *l, struct disk_label *on, void *buf)
+{
+	struct label *spare __free(free) = malloc(sizeof(*spare));
+	int copy, is[2] = { 0 }, err = spare ? 0 : -ENOMEM;
+
+	for (copy = 0; copy < 2 && !err; copy++) {
+		is[copy] = copy_as_left(fd, l, on, copy, buf, spare);
+		if (is[copy] < 0 && is[copy] != -EIO)
+			err = is[copy];
+	}
+	for (copy = 0; copy < 2 && !err; copy++) {
+		if (is[copy] != DAMAGED)
+			continue;
+		if (is[!copy] || !on->known[!copy])
+			err = -EBADE;
+		else
+			on->known[copy] = false;
+	}
+	return err ? err : is[0] == -EIO && is[1] == -EIO ? -EIO : 0;
+}
+
+int disk_label_same(int fd, const struct label *l, struct disk_label *on)
+{
+	void *buf __free(free) = aligned_alloc(ALIGN, LABEL_AREA);
+
+	return buf ? compare(fd, l, on, buf) : -ENOMEM;
+}
+
+static int write_copy(int fd, const void *buf, size_t bytes, u64 at)
+{
+	errno = 0;
+	if (pwrite(fd, buf, bytes, at) == (ssize_t)bytes)
+		return 0;
+	return errno ? -errno : -EIO;
+}
+
+int disk_label_write(int fd, const struct label *l, struct disk_label *on, int err[2])
+{
+	u8 *buf __free(free) = aligned_alloc(ALIGN, LABEL_AREA);
+	int n, copy;
+	size_t bytes;
+
+	err[0] = err[1] = 0;
+	if (!buf)
+		return -ENOMEM;
+	n = compare(fd, l, on, buf);
+	if (!n)
+		n = label_encode(l, buf, LABEL_AREA);
+	if (n < 0)
+		return n;
+	bytes = padded(n);
+	memset(buf + n, 0, bytes - n);
+	if (l->sequence > on->tried)
+		on->tried = l->sequence;
+	for (copy = 0; copy < 2; copy++) {
+		err[copy] = write_copy(fd, buf, bytes, copy_at(l->size, copy));
+		on->known[copy] = !err[copy];
+		memcpy(&on->head[copy], buf, sizeof(on->head[copy]));
+	}
+	return err[0] && err[1] ? err[0] : 0;
+}
+
+static int wipe(int fd, u64 size)
+{
+	void *buf __free(free) = aligned_alloc(ALIGN, LABEL_AREA);
+
+	if (!buf)
+		return -ENOMEM;
+	memset(buf, 0, LABEL_AREA);
+	return pwrite(fd, buf, LABEL_AREA, copy_at(size, 1)) != (ssize_t)LABEL_AREA ||
+	       pwrite(fd, buf, LABEL_AREA, copy_at(size, 0)) != (ssize_t)LABEL_AREA ? -EIO : 0;
+}
+
+int disk_label_forget(int fd, u64 size)
+{
+	void *buf __free(free) = aligned_alloc(ALIGN, ALIGN);
+	int err, copy;
+
+	if (!buf)
+		return -ENOMEM;
+	memset(buf, 0, ALIGN);
+	err = wipe(fd, size);
+	for (copy = 0; copy < LAYOUT_COPIES && !err; copy++)
+		err = write_copy(fd, buf, ALIGN, LABEL_AREA + copy * LAYOUT_COPY_BYTES);
+	return err;
+}
+
+void disk_label_merge(struct label *want, const struct label *now)
+{
+	for (u32 i = 0; i < want->extents; i++) {
+		struct label_extent *e = &want->extent[i];
+		const struct label_extent *is = label_find(now, &e->uuid);
+
+		e->attach = is ? is->attach : 0;
+		e->attacher = is ? is->attacher : (struct muuid) { { 0 } };
+		e->holder = is ? is->holder : (struct muuid) { { 0 } };
+		if (!is || is->start != e->start || is->length != e->length)
+			continue;
+		if (is->state == LABEL_READY)
+			e->state = LABEL_READY;
+		if (is->zeroed > e->zeroed)
+			e->zeroed = is->zeroed;
+	}
+}
+
+bool disk_label_equal(const struct label *a, const struct label *b)
+{
+	if (a->extents != b->extents || a->size != b->size || a->lba != b->lba || a->flags != b->flags ||
+	    a->generation != b->generation || !muuid_equal(&a->drive, &b->drive) ||
+	    !muuid_equal(&a->cluster, &b->cluster) || !muuid_equal(&a->owner, &b->owner))
+		return false;
+	for (u32 i = 0; i < a->extents; i++) {
+		const struct label_extent *x = &a->extent[i], *y = &b->extent[i];
+
+		if (!muuid_equal(&x->uuid, &y->uuid) || !muuid_equal(&x->volume, &y->volume) ||
+		    !muuid_equal(&x->holder, &y->holder) || !muuid_equal(&x->attacher, &y->attacher) ||
+		    x->start != y->start || x->length != y->length || x->version != y->version ||
+		    x->commit != y->commit || x->zeroed != y->zeroed || x->attach != y->attach ||
+		    x->state != y->state || strcmp(x->name, y->name))
+			return false;
+	}
+	return true;
+}

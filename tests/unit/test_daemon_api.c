@@ -169,6 +169,8 @@ static void test_attach(void)
 	put_status_of(S1, &v, OBJ_OF_VOLUME, "attached", "");
 	client_waits(&k, 2);
 	put_status_of(S1, &v, OBJ_OF_VOLUME, "attaching", "members are probed");
+	play_take(S1, &v);
+	client_waits(&k, 2);
 	play_attach(S1, &v);
 	r = client_ok(&k);
 	CU_ASSERT_STRING_EQUAL(text_of(r, "device"), "/dev/mesh0");
@@ -237,8 +239,11 @@ static void test_refused(void)
 	client_request(&k, "volume attach", "{'volume':'data'}");
 	client_waits(&k, 2);
 	CU_ASSERT_PTR_NOT_NULL(want(S1, &v));
-	/* ^C leaves the want. */
+	/* ^C leaves the want, whatever becomes of it. */
 	client_close(&k);
+	daemon_step();
+	put_status_of(S1, &v, OBJ_OF_VOLUME, "refused", "host g1 has it open");
+	daemon_step();
 	daemon_step();
 	CU_ASSERT_PTR_NOT_NULL(want(S1, &v));
 	/* One that was fenced is to be wanted again. */

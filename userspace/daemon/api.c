@@ -35,6 +35,8 @@ static const struct {
 	{ "drive list", api_drive_list, NEED_COPY },
 	{ "drive export", api_drive_export, NEED_DECIDE },
 	{ "drive unexport", api_drive_unexport, NEED_DECIDE },
+	{ "drive drain", api_drive_drain, NEED_DECIDE },
+	{ "drive forget", api_drive_forget, NEED_DECIDE },
 	{ "volume create", api_volume_create, NEED_DECIDE },
 	{ "volume list", api_volume_list, NEED_COPY },
 	{ "volume show", api_volume_show, NEED_COPY },

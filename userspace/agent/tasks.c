@@ -26,6 +26,14 @@ static bool is_its_turn(const struct tasks *t, const struct obj_task *task)
 /* Of one task, before the others get their turn. */
 #define STEPS_MAX	64
 
+/* Those that are of no volume have no step table. */
+static int of_drives(struct tasks *t, const struct obj_task *task)
+{
+	if (task->plan.kind == PLAN_TASK_DRAIN)
+		return task_drain(t, task);
+	return task->plan.kind == PLAN_TASK_FORGET ? task_forget(t, task) : task_remove(t, task);
+}
+
 /* Steps of one task until it waits. Return: transactions made, or negative. */
 static int run(struct tasks *t, const struct key *k)
 {
@@ -40,8 +48,8 @@ static int run(struct tasks *t, const struct key *k)
 		/* Verbs that no decision is for are carried out by others. */
 		if (!task || ended(task) || !task->plan.kind || !is_its_turn(t, task))
 			return n;
-		if (task->plan.kind == PLAN_TASK_DRAIN || task->plan.kind == PLAN_TASK_FORGET) {
-			ret = task->plan.kind == PLAN_TASK_DRAIN ? task_drain(t, task) : task_forget(t, task);
+		if (task->plan.kind >= PLAN_TASK_DRAIN) {
+			ret = of_drives(t, task);
 			if (ret <= 0)
 				return ret ? ret : n;
 			n++;

@@ -6,6 +6,7 @@
 #include "userspace/plan/change.h"
 #include "userspace/plan/drain.h"
 #include "userspace/plan/extent.h"
+#include "userspace/plan/forget.h"
 #include "userspace/plan/members.h"
 #include "userspace/plan/mutant.h"
 #include "userspace/plan/spare.h"
@@ -301,7 +302,9 @@ static void test_drain(void)
 	struct plan_extent x = { .uuid = { { 'b' } }, .volume = { { 'v' } }, .state = PLAN_READY, .version = 3 };
 	struct plan_drive drive = { .wanted = PLAN_DRAINING, .extents = 1, .extent = &x };
 	struct plan_drain_volume v;
+	struct plan_drain_step s;
 	enum plan_drain_why why;
+	struct plan_drain d;
 
 	world();
 	v = (struct plan_drain_volume) { .volume = &W.v, .access = &W.a, .rosters = &W.r };
@@ -325,12 +328,57 @@ static void test_drain(void)
 	x.uuid.b[0] = 'b';
 	x.state = PLAN_FREEING;
 	CU_ASSERT(drains(&v, &drive, &why) == PLAN_D_WAIT && why == PLAN_D_FREED);
+	/* one at a time, of all volumes */
+	d = (struct plan_drain) { .drive = &drive, .volumes = 1, .volume = &v, .running = true };
+	plan_drain(&d, &s);
+	CU_ASSERT(s.what == PLAN_D_WAIT && s.why == PLAN_D_RUNS);
 	drive.extents = 0;
 	CU_ASSERT_EQUAL(drains(&v, &drive, &why), PLAN_D_OUT);
 	drive.wanted = PLAN_IN;
 	CU_ASSERT_EQUAL(drains(&v, &drive, &why), PLAN_D_BEGIN);
 	drive.wanted = PLAN_FORGOTTEN;
 	CU_ASSERT_EQUAL(drains(&v, &drive, &why), PLAN_D_FAIL);
+}
+
+/* All volumes of the drive, or none; once it has begun, those that may. */
+static void test_forget_drive(void)
+{
+	static const struct muuid V = { { 'v' } }, U = { { 'u' } };
+	struct plan_extent x[2] = { { .uuid = { { 'b' } }, .volume = V, .state = PLAN_READY },
+				    { .uuid = { { 'c' } }, .volume = U, .state = PLAN_READY } };
+	struct plan_drive drive = { .wanted = PLAN_IN, .extents = 2, .extent = x };
+	struct plan_volume u = { .uuid = U, .state = PLAN_VOLUME_READY };
+	struct plan_access none = { .mode = PLAN_NONE };
+	struct plan_forget_volume v[2];
+	struct plan_forget_drive f = { .drive = &drive, .volumes = 2, .volume = v };
+	struct plan_forget_step s;
+
+	world();
+	W.a.mode = PLAN_NONE;
+	v[0] = (struct plan_forget_volume) { .volume = &W.v, .access = &W.a };
+	v[1] = (struct plan_forget_volume) { .volume = &u, .access = &none, .busy = true };
+	plan_forget_drive(&f, &s);
+	CU_ASSERT(s.what == PLAN_F_WAIT && s.verdict == PLAN_WAIT && muuid_equal(&s.volume, &U));
+	v[1].busy = false;
+	v[1].readers = 1;
+	plan_forget_drive(&f, &s);
+	CU_ASSERT(s.what == PLAN_F_WAIT && s.verdict == PLAN_READ);
+	drive.wanted = PLAN_FORGOTTEN;
+	plan_forget_drive(&f, &s);
+	CU_ASSERT(s.what == PLAN_F_VOLUME && muuid_equal(&s.volume, &V));
+	W.a.mode = PLAN_RW;
+	plan_forget_drive(&f, &s);
+	CU_ASSERT(s.what == PLAN_F_WAIT && s.verdict == PLAN_HELD && muuid_equal(&s.volume, &V));
+	u.state = PLAN_DELETING;
+	plan_forget_drive(&f, &s);
+	CU_ASSERT(s.what == PLAN_F_DROP && muuid_equal(&s.volume, &U));
+	/* too late for a cancel */
+	f.cancel = true;
+	plan_forget_drive(&f, &s);
+	CU_ASSERT_EQUAL(s.what, PLAN_F_DROP);
+	drive.wanted = PLAN_IN;
+	plan_forget_drive(&f, &s);
+	CU_ASSERT_EQUAL(s.what, PLAN_F_END);
 }
 
 int main(void)
@@ -344,6 +392,7 @@ int main(void)
 		{ "a drive that was forgotten", test_forgotten },
 		{ "which member a spare replaces", test_spare },
 		{ "which member leaves a drive", test_drain },
+		{ "which volumes a forgotten drive leaves", test_forget_drive },
 		{ NULL, NULL },
 	};
 

@@ -193,7 +193,7 @@ static void test_attach(void)
 	api_end();
 }
 
-/* A take-over: the other host's want goes in the same transaction. */
+/* A take-over: another writer is named; the other host's want is its own agent's to mark. */
 static void test_preempt(void)
 {
 	struct muuid v;
@@ -204,13 +204,34 @@ static void test_preempt(void)
 	attached(S1, "data", "{'volume':'data'}");
 	client_request(&k, "volume attach", "{'volume':'data','hosts':['g1'],'preempt':true}");
 	client_waits(&k, 2);
-	CU_ASSERT_PTR_NULL(want(S1, &v));
+	CU_ASSERT_PTR_NOT_NULL(want(S1, &v));
 	CU_ASSERT_PTR_NOT_NULL_FATAL(want(G1, &v));
 	CU_ASSERT(want(G1, &v)->preempt);
 	CU_ASSERT(muuid_equal(&writer(&v)->host, &(struct muuid) { .b = { 'h', G1 } }));
 	play_attach(G1, &v);
 	client_ok(&k);
 	CU_ASSERT_STRING_EQUAL(text_of(json_object_get(k.answer, "result"), "host"), "g1");
+	client_close(&k);
+	api_end();
+}
+
+/* A host that has died keeps its want, and no other host away: the agent looks at the targets. */
+static void test_dead_writer(void)
+{
+	struct muuid v;
+	struct client k;
+
+	api_begin();
+	v = made("data", "linear");
+	attached(S1, "data", "{'volume':'data'}");
+	fails("volume attach", "{'volume':'data','hosts':['g1']}", "in-use", "for writing on host s1");
+	put_alive(S1, false);
+	client_request(&k, "volume attach", "{'volume':'data','hosts':['g1']}");
+	client_waits(&k, 2);
+	CU_ASSERT(muuid_equal(&writer(&v)->host, &(struct muuid) { .b = { 'h', G1 } }));
+	CU_ASSERT_FALSE(want(G1, &v)->preempt);
+	play_attach(G1, &v);
+	client_ok(&k);
 	client_close(&k);
 	api_end();
 }
@@ -450,6 +471,7 @@ static const struct rig_test tests[] = {
 	{ "progress", test_progress },
 	{ "attach", test_attach },
 	{ "preempt", test_preempt },
+	{ "writer that died", test_dead_writer },
 	{ "refused", test_refused },
 	{ "readers", test_readers },
 	{ "detach", test_detach },

@@ -35,7 +35,10 @@ static const struct obj_want *want_get(const struct api *a, const struct muuid *
 	return copy_obj(a->d->copy, &k);
 }
 
-/* The host that is to write, if it is another one than @host and still wants that; NULL: none. */
+/*
+ * The host that is to write, if it is another one than @host, is alive and still wants that; NULL: none.
+ * Of a host that has died, the agent finds out whether anything is open for it.
+ */
 static const struct obj_writer *other_writer(const struct api *a, const struct muuid *volume, const struct muuid *host)
 {
 	const struct key k = writer_key(volume);
@@ -43,6 +46,8 @@ static const struct obj_writer *other_writer(const struct api *a, const struct m
 	const struct obj_want *want;
 
 	if (!w || muuid_equal(&w->host, host))
+		return NULL;
+	if (!copy_get(a->d->copy, &(struct key) { .kind = KEY_ALIVE, .host = w->host }))
 		return NULL;
 	want = want_get(a, &w->host, volume);
 	return want && want->mode == PLAN_RW ? w : NULL;
@@ -111,13 +116,11 @@ static int put_want(struct api *a, struct api_attach *t)
 	deal_begin(&d, a->d->copy);
 	same_id(a, &d);
 	deal_same(&d, &(struct key) { .kind = KEY_VOLUME, .volume = t->volume });
-	/* The other host's want goes with the writer, or is absent, as it was judged. */
+	/* The other host's want is as it was judged, and stays: its agent marks it when it is fenced. */
 	if (other && !muuid_equal(&other->host, &t->host)) {
 		const struct key ok = want_key(&other->host, &t->volume);
 
 		deal_same(&d, &ok);
-		if (t->preempt)
-			deal_erase(&d, &ok);
 	}
 	deal_put(&d, KEY_WANT, &w, 0);
 	if (t->mode == PLAN_RW)

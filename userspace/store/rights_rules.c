@@ -458,10 +458,13 @@ enum rights_verdict rule_reader_end(struct judged *j)
 	return rights_refuse(j, "another host's reader ends only where this host attaches for writing");
 }
 
-/* Of a put and of a delete. */
+/*
+ * A host that may attach the volume may be its writer in place of another one: it may fence that
+ * host in any case. It must not leave the volume without the writer that is another host.
+ */
 static enum rights_verdict change_writer(struct judged *j, const union obj_any *old)
 {
-	if (is_there(old) && !is_self(j, &old->writer.host))
+	if (!j->is && is_there(old) && !is_self(j, &old->writer.host))
 		return rights_refuse(j, "another host is to be the writer");
 	return j->is ? check_unknown(j, old) : RIGHTS_ALLOWED;
 }

@@ -303,7 +303,7 @@ static inline bool begins(const struct kernel *k)
 
 static inline void kernel_roster(struct kernel *k, u64 attach, u64 epoch, u64 in_sync, u8 out[MESHBLK_ROSTER_BYTES])
 {
-	struct prot_owner o = { .salt = SALT };
+	struct prot_owner o = { .salt = obj_roster_seed(SALT, &k->l.volume) };
 	struct prot_roster r = { .attach = attach, .epoch = epoch, .in_sync = in_sync,
 				 .geo = { .width = k->l.members, .k = 1 } };
 	u8 block[PROT_ROSTER_BLOCK];

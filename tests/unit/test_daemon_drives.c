@@ -42,6 +42,50 @@ static void test_table(void)
 	end();
 }
 
+/* The answer to a table that still had the extent says nothing of it. */
+static void test_table_before(void)
+{
+	begin();
+	add_ready(1);
+	CU_ASSERT(until(D->push_done == D->push_want && D->pushed));
+	set_waits = 0;
+	set_gate = 0;
+	add(2, LABEL_ZEROING);
+	CU_ASSERT(until(set_waits == 1));
+	CU_ASSERT_EQUAL(disk_ops.table(D, extent(1)), -EINPROGRESS);
+	set_gate = 1;
+	CU_ASSERT(until(set_waits == 2));
+	CU_ASSERT_EQUAL(disk_ops.table(D, extent(1)), -EINPROGRESS);
+	CU_ASSERT_PTR_NOT_NULL(kernel_extent(1));
+	set_gate = -1;
+	OK(done(disk_ops.table(D, extent(1))));
+	CU_ASSERT(kernel(!kernel_extent(1)));
+	end();
+}
+
+/* The kernel has a drive of that UUID from another device: its table is left alone. */
+static void test_table_other(void)
+{
+	begin();
+	CU_ASSERT(until(D->push_done == D->push_want && D->pushed));
+	kernel_lock();
+	strcpy(K.drive[0].d.path, "/dev/other");
+	kernel_unlock();
+	add_ready(1);
+	CU_ASSERT(until(D->push_err == -EEXIST));
+	CU_ASSERT(kernel(!kernel_extent(1) && K.adds == 1 && !K.dels));
+	CU_ASSERT(log_has("from another device"));
+	end();
+	/* Nor does this drive's end take it away. */
+	begin();
+	kernel_lock();
+	strcpy(K.drive[0].d.path, "/dev/other");
+	kernel_unlock();
+	OK(done(disks_export_ops.leave(S, &DRIVE_, false)));
+	CU_ASSERT(kernel(K.drive[0].there));
+	end();
+}
+
 static void test_table_fails(void)
 {
 	begin();
@@ -314,6 +358,25 @@ static void test_leave(void)
 	OK(done(disks_export_ops.leave(S, &DRIVE_, true)));
 	CU_ASSERT_EQUAL(file_label(path, &l, each), -ENODATA);
 	CU_ASSERT_EQUAL(probe(), EXPORT_EMPTY);
+	end();
+}
+
+/* The kernel gets no table of a drive that it has just given up. */
+static void test_leave_push(void)
+{
+	begin();
+	write_held = true;
+	CU_ASSERT_EQUAL(disks_export_ops.leave(S, &DRIVE_, false), -EINPROGRESS);
+	CU_ASSERT(until(write_waits));
+	CU_ASSERT_FALSE(K.drive[0].there);
+	pthread_mutex_lock(&D->lock);
+	disk_push(D);
+	pthread_mutex_unlock(&D->lock);
+	for (int i = 0; i < 20; i++)
+		woken();
+	CU_ASSERT(kernel(K.adds == 1));
+	write_held = false;
+	OK(done(disks_export_ops.leave(S, &DRIVE_, false)));
 	end();
 }
 
@@ -592,6 +655,8 @@ static void test_agent(void)
 
 static const struct rig_test tests[] = {
 	{ "an extent leaves the kernel's table", test_table },
+	{ "... of which an older table says nothing", test_table_before },
+	{ "... of another device", test_table_other },
 	{ "... and does not", test_table_fails },
 	{ "a local drive", test_local },
 	{ "the kernel's module comes back", test_serve },
@@ -600,6 +665,7 @@ static const struct rig_test tests[] = {
 	{ "a first label", test_first },
 	{ "another owner", test_own },
 	{ "a drive leaves", test_leave },
+	{ "... and gets no table", test_leave_push },
 	{ "... and does not", test_leave_fails },
 	{ "a drive that was put back", test_put_back },
 	{ "a copy of a drive that is served", test_copy_of },

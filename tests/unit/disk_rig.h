@@ -662,21 +662,30 @@ static u64 request;
 /* The kernel's request ... */
 static inline void grant_send(u8 x, const struct muuid *host, u64 number, u8 access)
 {
+	request++;
 	kernel_lock();
 	K.path = path;
-	K.grant = (struct meshtgt_grant) { .request = ++request, .host = *host, .drive = DRIVE,
+	K.grant = (struct meshtgt_grant) { .request = request, .host = *host, .drive = DRIVE,
 					   .extent = rig_id('x', x), .attach = number, .access = access,
 					   .numbered = true };
 	K.pending = true;
 	kernel_unlock();
 }
 
+static inline bool is_answered(void)
+{
+	bool is;
+
+	kernel_lock();
+	is = K.answered == request;
+	kernel_unlock();
+	return is;
+}
+
 /* ... and its answer. */
 static inline int grant_answer(void)
 {
-	bool there;
-
-	CU_ASSERT(until(({ kernel_lock(); there = K.answered == request; kernel_unlock(); there; })));
+	CU_ASSERT(until(is_answered()));
 	return K.answer;
 }
 

@@ -3,6 +3,7 @@
  * Drives of this machine: labels, numbers, records and zeroes, each by the ops that agents call, over files and a fake kernel.
  */
 #include "tests/unit/disk_rig.h"
+#include "userspace/daemon/guard.h"
 
 static int each[2];
 
@@ -177,6 +178,12 @@ static void test_merge_late(void)
 	end();
 }
 
+static bool number_waits(void)
+{
+	guard(&D->lock);
+	return D->numbers;
+}
+
 /* A host waits for its number: it comes before all that the agent wants. */
 static void test_first_grants(void)
 {
@@ -193,8 +200,7 @@ static void test_first_grants(void)
 	CU_ASSERT_EQUAL(disk_ops.record_write(D, extent(1), l), -EINPROGRESS);
 	watched = D;
 	grant_send(1, &a, N(1, 7, 1), 2);
-	CU_ASSERT(until(({ bool is_; pthread_mutex_lock(&D->lock); is_ = D->numbers; pthread_mutex_unlock(&D->lock);
-			   is_; })));
+	CU_ASSERT(until(number_waits()));
 	write_held = false;
 	OK(grant_answer());
 	CU_ASSERT_TRUE(K.before);
@@ -428,13 +434,15 @@ static void test_record(void)
 /* Nothing is written to a drive that another host has by now. */
 static void test_record_foreign(void)
 {
+	struct layout *l = record_of(1);
+
 	idle_ms = 1000000;
 	begin();
 	add_ready(1);
 	edit();
 	stray(false);
-	CU_ASSERT_EQUAL(done(({ struct layout *l = record_of(1);
-				int e = disk_ops.record_write(D, &now.extent[0], l); free(l); e; })), -EBADE);
+	CU_ASSERT_EQUAL(done(disk_ops.record_write(D, &now.extent[0], l)), -EBADE);
+	free(l);
 	CU_ASSERT_EQUAL(copy_version(0) + copy_version(1), 0);
 	end();
 }

@@ -199,6 +199,27 @@ static void test_gone(void)
 	end();
 }
 
+/* A thread of the former use has not ended: two never write to one drive. */
+static void test_gone_hangs(void)
+{
+	begin();
+	edit();
+	now.generation = 2;
+	write_held = true;
+	CU_ASSERT_EQUAL(disk_ops.label_write(D, &now), -EINPROGRESS);
+	CU_ASSERT(until(write_waits));
+	disk_end(D);
+	CU_ASSERT_PTR_NULL(disks_find(S, &DRIVE_));
+	/* The label is read, and then it waits. */
+	for (int i = 0; i < 20; i++) {
+		CU_ASSERT_EQUAL(disks_export_ops.take(S, path, &DRIVE_), -EINPROGRESS);
+		woken();
+	}
+	write_held = false;
+	OK(take());
+	end();
+}
+
 /* As found by a probe. */
 static struct export_disk found;
 
@@ -661,6 +682,7 @@ static const struct rig_test tests[] = {
 	{ "a local drive", test_local },
 	{ "the kernel's module comes back", test_serve },
 	{ "a drive goes, and comes back", test_gone },
+	{ "... while a thread has it", test_gone_hangs },
 	{ "what is on a disk", test_probe },
 	{ "a first label", test_first },
 	{ "another owner", test_own },

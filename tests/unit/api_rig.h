@@ -397,8 +397,8 @@ static inline const struct obj_writer *writer(const struct muuid *v)
 	return copy_obj(A, &(struct key) { .kind = KEY_WRITER, .volume = *v });
 }
 
-/* The agent of an attachment has what is wanted. */
-static inline void play_attach(u8 h, const struct muuid *v)
+/* The agent of an attachment takes what is wanted ... */
+static inline void play_take(u8 h, const struct muuid *v)
 {
 	struct key k = { .kind = KEY_ACCESS, .volume = *v };
 	const struct obj_access *old = copy_obj(A, &k);
@@ -412,6 +412,12 @@ static inline void play_attach(u8 h, const struct muuid *v)
 				.number = mesh_number(1, mesh_number_counter(old->plan.number) + 1, 0) };
 		rig_put(A, KEY_ACCESS, &a);
 	}
+}
+
+/* ... and its kernel has it. */
+static inline void play_attach(u8 h, const struct muuid *v)
+{
+	play_take(h, v);
 	put_status_of(h, v, OBJ_OF_VOLUME, "attached", "");
 }
 

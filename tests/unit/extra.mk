@@ -304,3 +304,11 @@ $(DISK_OBJ): UNIT_CFLAGS += -D_GNU_SOURCE
 $(DISK_OBJ): $(wildcard userspace/daemon/*.h userspace/agent/*.h userspace/plan/*.h userspace/store/*.h userspace/libmesh/mesh.h)
 $(DISK_TEST:%=$(BUILD)/unit/test_%): $(DISK_ALL)
 $(DISK_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/agent_rig.h tests/unit/disk_rig.h $(wildcard userspace/daemon/*.h userspace/agent/*.h)
+
+# Results of the daemon as meshctl prints them.
+TEXT_OBJ := $(addprefix $(BUILD)/unit/obj/userspace/meshctl/,text.o text_one.o table.o)
+UNIT_EXTRA_daemon_text  := $(TEXT_OBJ)
+UNIT_CFLAGS_daemon_text := -D_GNU_SOURCE
+$(TEXT_OBJ): UNIT_CFLAGS += -D_GNU_SOURCE
+$(TEXT_OBJ): $(wildcard userspace/meshctl/*.h)
+$(BUILD)/unit/test_daemon_text: $(TEXT_OBJ)

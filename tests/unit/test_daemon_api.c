@@ -169,6 +169,8 @@ static void test_attach(void)
 	put_status_of(S1, &v, OBJ_OF_VOLUME, "attached", "");
 	client_waits(&k, 2);
 	put_status_of(S1, &v, OBJ_OF_VOLUME, "attaching", "members are probed");
+	play_take(S1, &v);
+	client_waits(&k, 2);
 	play_attach(S1, &v);
 	r = client_ok(&k);
 	CU_ASSERT_STRING_EQUAL(text_of(r, "device"), "/dev/mesh0");
@@ -194,6 +196,7 @@ static void test_attach(void)
 /* A take-over: the other host's want goes in the same transaction. */
 static void test_preempt(void)
 {
+	struct obj_want w;
 	struct muuid v;
 	struct client k;
 
@@ -210,6 +213,16 @@ static void test_preempt(void)
 	client_ok(&k);
 	CU_ASSERT_STRING_EQUAL(text_of(json_object_get(k.answer, "result"), "host"), "g1");
 	client_close(&k);
+	/* Back again, but a target keeps it for the other one after the agent's transaction. */
+	client_request(&k, "volume attach", "{'volume':'data','preempt':true}");
+	client_waits(&k, 2);
+	w = *want(S1, &v);
+	w.preempt = false;
+	rig_put(A, KEY_WANT, &w);
+	put_status_of(S1, &v, OBJ_OF_VOLUME, "refused", "it is still open at a target (g1)");
+	client_fails(&k, "in-use", "still open at a target");
+	CU_ASSERT_PTR_NULL(want(S1, &v));
+	CU_ASSERT_PTR_NULL(writer(&v));
 	api_end();
 }
 
@@ -237,8 +250,11 @@ static void test_refused(void)
 	client_request(&k, "volume attach", "{'volume':'data'}");
 	client_waits(&k, 2);
 	CU_ASSERT_PTR_NOT_NULL(want(S1, &v));
-	/* ^C leaves the want. */
+	/* ^C leaves the want, whatever becomes of it. */
 	client_close(&k);
+	daemon_step();
+	put_status_of(S1, &v, OBJ_OF_VOLUME, "refused", "host g1 has it open");
+	daemon_step();
 	daemon_step();
 	CU_ASSERT_PTR_NOT_NULL(want(S1, &v));
 	/* One that was fenced is to be wanted again. */

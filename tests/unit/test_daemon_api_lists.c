@@ -31,6 +31,12 @@ static const struct obj_host *host_obj(u8 h)
 	return copy_obj(A, &(struct key) { .kind = KEY_HOST, .host = host_id(h) });
 }
 
+static const struct obj_drive *drive_obj(const struct muuid *d)
+{
+	rig_catch_up(A);
+	return copy_obj(A, &(struct key) { .kind = KEY_DRIVE, .drive = *d });
+}
+
 static void test_hosts(void)
 {
 	json_t *r;
@@ -141,6 +147,9 @@ static void test_drives(void)
 	CU_ASSERT(num(row(r, "drives", "uuid", muuid_str(&s2_0).s), "free") < GIB - 67108864);
 	CU_ASSERT_STRING_EQUAL(text_of(row(r, "drives", "state", "away"), "reason"), "it was pulled");
 	json_decref(r);
+	/* Three digits may be a name that was mistyped. */
+	fails("drive unexport", "{'drive':'d00'}", "not-found", "there is no drive 'd00'");
+	fails("drive unexport", "{'drive':'d002'}", "not-found", "fits 2 drives");
 	fails("drive unexport", "{'drive':'s2:/dev/nvme0n1'}", "in-use", "1 extents of volumes, the first of data");
 	r = works("drive unexport", "{'drive':'d0021100','dry_run':true}");
 	CU_ASSERT_STRING_EQUAL(text_of(at(r, "unreachable", 0), "name"), "data");
@@ -157,6 +166,32 @@ static void test_drives(void)
 	client_waits(&k, 2);
 	CU_ASSERT_EQUAL(count(KEY_TASK), 2);
 	client_close(&k);
+	api_end();
+}
+
+/* What is on a drive is moved while it is there, and given up only where it is not. */
+static void test_drain_forget(void)
+{
+	struct muuid d = { .b = { 0xd0, S2, 0x11, 1 } };
+	json_t *r;
+
+	api_begin();
+	does("volume create", "{'name':'data','size':67108864,'layout':'linear','drives':['s2:/dev/nvme1n1']}");
+	does("volume delete", "{'volume':'data','dry_run':true}");
+	fails("drive forget", "{'drive':'s2:/dev/nvme1n1'}", "refused", "is there");
+	r = works("drive forget", "{'drive':'s2:/dev/nvme1n1','dry_run':true}");
+	CU_ASSERT_STRING_EQUAL(text_of(at(r, "unreachable", 0), "name"), "data");
+	json_decref(r);
+	CU_ASSERT_EQUAL(count(KEY_TASK), 1);
+	put_status_of(S2, &d, OBJ_OF_DRIVE, "gone", "it was pulled");
+	fails("drive drain", "{'drive':'s2:/dev/nvme1n1'}", "refused", "it was pulled");
+	CU_ASSERT_EQUAL(count(KEY_TASK), 1);
+	does("drive forget", "{'drive':'d0021101'}");
+	CU_ASSERT_EQUAL(drive_obj(&d)->plan.wanted, PLAN_FORGOTTEN);
+	fails("drive forget", "{'drive':'d0021101'}", "not-found", "no drive 'd0021101'");
+	d.b[1] = S3;
+	does("drive drain", "{'drive':'s3:/dev/nvme1n1'}");
+	CU_ASSERT_NOT_EQUAL(drive_obj(&d)->plan.wanted, PLAN_IN);
 	api_end();
 }
 
@@ -373,8 +408,9 @@ static void test_status(void)
 	does("volume delete", "{'volume':'data'}");
 	status_is("degraded", "volume", NULL);
 	does("host maintenance", "{'host':'s2','state':'on'}");
-	status_is("ok", "host", NULL);
+	status_is("ok", "host", "host s2 is in maintenance, and away");
 	put_alive(S2, true);
+	does("host maintenance", "{'host':'s2','state':'off'}");
 	put_status_of(S3, &d, OBJ_OF_DRIVE, "gone", "it was pulled");
 	status_is("degraded", "drive", "drive s3:/dev/nvme1n1 with 0 extents: it was pulled");
 	put_status_of(S3, &d, OBJ_OF_DRIVE, "up", "");
@@ -574,6 +610,7 @@ static const struct rig_test tests[] = {
 	{ "host remove", test_host_remove },
 	{ "a host that holds", test_host_holds },
 	{ "drives", test_drives },
+	{ "drain, forget", test_drain_forget },
 	{ "export", test_export },
 	{ "tasks", test_tasks },
 	{ "events", test_events },

@@ -35,6 +35,8 @@ static const struct {
 	{ "drive list", api_drive_list, NEED_COPY },
 	{ "drive export", api_drive_export, NEED_DECIDE },
 	{ "drive unexport", api_drive_unexport, NEED_DECIDE },
+	{ "drive drain", api_drive_drain, NEED_DECIDE },
+	{ "drive forget", api_drive_forget, NEED_DECIDE },
 	{ "volume create", api_volume_create, NEED_DECIDE },
 	{ "volume list", api_volume_list, NEED_COPY },
 	{ "volume show", api_volume_show, NEED_COPY },
@@ -166,7 +168,8 @@ int api_deal(struct api *a, struct deal *d)
 	if (!ret)
 		return -EINPROGRESS;
 	if (ret == -EACCES || ret == -EPERM)
-		return api_fail(a, ret, "refused", "the cluster store refused it to this host: %s", d->why);
+		return api_fail(a, ret, "refused", "the cluster store refused it to this host: %s%s", d->why,
+				a->d->self.role == PLAN_CLIENT ? "; a storage or store host may: type it there" : "");
 	if (ret == -ETIMEDOUT || ret == -EIO || ret == -ECANCELED)
 		return api_fail(a, ret, "unreachable", "the cluster store does not answer (%s): it may have been done; "
 				"see 'meshctl cluster status', then repeat it", d->why);

@@ -148,7 +148,27 @@ static int unexport_check(struct api *a, const struct obj_drive *d)
 			d->path, d->plan.extents, name.s, name.s);
 }
 
-int api_drive_unexport(struct api *a)
+static int drain_check(struct api *a, const struct obj_drive *d)
+{
+	const char *away = api_drive_away(a, d);
+
+	return !away ? 0 :
+	       api_fail(a, -ENODEV, "refused", "drive %s cannot be copied from, as %s: 'meshctl volume replace' gives each volume "
+			"another drive for it", d->path, away);
+}
+
+/* The one place where data is given up knowingly: never that of a drive that is there. */
+static int forget_check(struct api *a, const struct obj_drive *d)
+{
+	if (!api_drive_away(a, d))
+		return api_fail(a, -EBUSY, "refused", "drive %s of host %s is there, so nothing is to be given up: 'meshctl drive "
+				"drain' moves what is on it, 'meshctl drive unexport' ends it", d->path,
+				api_host_name(a, &d->plan.host).s);
+	return 0;
+}
+
+/* A task about one drive. @check: judges it; not called for a repeat, which finds the task. */
+static int drive_work(struct api *a, const char *verb, int (*check)(struct api *a, const struct obj_drive *d))
 {
 	struct api_work *w = a->state;
 	const struct obj_drive *d;
@@ -163,9 +183,10 @@ int api_drive_unexport(struct api *a)
 			return -ENOMEM;
 		a->state = w;
 	}
-	/* A repeat finds the task where the drive is gone. */
 	if (api_id(a, &w->id) && copy_get(a->d->copy, &(struct key) { .kind = KEY_TASK, .task = w->id }))
-		return api_work(a, w, "drive unexport", NULL, NULL);
+		return api_work(a, w, verb, NULL, NULL);
+	if (a->gone)
+		return 0;
 	err = api_drive(a, api_text(a, "drive"), &d);
 	if (err)
 		return err;
@@ -173,14 +194,32 @@ int api_drive_unexport(struct api *a)
 		a->result = json_pack("{s:b, s:o}", "dry_run", 1, "unreachable", volumes_on(a, d));
 		return 0;
 	}
-	err = unexport_check(a, d);
+	err = check(a, d);
 	if (err)
 		return err;
-	args = json_pack("{s:s, s:s}", "host", muuid_str(&d->plan.host).s, "drive", muuid_str(&d->plan.uuid).s);
-	if (api_flag(a, "force"))
-		jset_bool(args, "force", true);
-	if (!api_host_alive(a, &d->plan.host))
-		api_note(a, "host %s is away: the drive goes when it is back; ^C leaves it to that",
-			 api_host_name(a, &d->plan.host).s);
-	return api_work(a, w, "drive unexport", args, NULL);
+	args = json_pack("{s:s}", "drive", muuid_str(&d->plan.uuid).s);
+	if (check == unexport_check) {
+		jset_uuid(args, "host", &d->plan.host);
+		if (api_flag(a, "force"))
+			jset_bool(args, "force", true);
+		if (!api_host_alive(a, &d->plan.host))
+			api_note(a, "host %s is away: the drive goes when it is back; ^C leaves it to that",
+				 api_host_name(a, &d->plan.host).s);
+	}
+	return api_work(a, w, verb, args, NULL);
+}
+
+int api_drive_unexport(struct api *a)
+{
+	return drive_work(a, "drive unexport", unexport_check);
+}
+
+int api_drive_drain(struct api *a)
+{
+	return drive_work(a, "drive drain", drain_check);
+}
+
+int api_drive_forget(struct api *a)
+{
+	return drive_work(a, "drive forget", forget_check);
 }

@@ -8,7 +8,7 @@
  *   api_cluster.c  cluster init, token, join, leave; version
  *   api_status.c   cluster status
  *   api_host.c     host list, remove, maintenance, set
- *   api_drive.c    drive scan, list, unexport        api_export.c  drive export
+ *   api_drive.c    drive scan, list, unexport, drain, forget    api_export.c  drive export
  *   api_volume.c   volume create, extend, replace, evict, rename, set, delete
  *   api_attach.c   volume attach, detach
  *   api_show.c     volume list, show                 api_layout.c  a volume as JSON
@@ -130,6 +130,7 @@ api_step api_cluster_init, api_cluster_token, api_cluster_join, api_cluster_leav
 api_step api_version;
 api_step api_host_list, api_host_remove, api_host_maintenance, api_host_set;
 api_step api_drive_scan, api_drive_list, api_drive_export, api_drive_unexport;
+api_step api_drive_drain, api_drive_forget;
 api_step api_volume_create, api_volume_list, api_volume_show, api_volume_attach, api_volume_detach;
 api_step api_volume_extend, api_volume_replace, api_volume_evict, api_volume_rename, api_volume_set;
 api_step api_volume_delete;

@@ -364,30 +364,6 @@ static unsigned int users(const struct api *a, const struct muuid *volume, struc
 	return n;
 }
 
-/*
- * Wants of a volume that goes would attach it no more, but stay for ever. They go in transactions of
- * their own before the task, which compares that none holds the volume.
- */
-static int erase_wants(struct api *a, const struct muuid *volume)
-{
-	const struct key wants = { .kind = KEY_WANT }, writer = { .kind = KEY_WRITER, .volume = *volume };
-	const struct copy_item *i = NULL;
-	struct deal d;
-	int ret;
-
-	deal_begin(&d, a->d->copy);
-	while ((i = copy_next(a->d->copy, &wants, 0, i)))
-		if (muuid_equal(&i->key.volume, volume) && d.ops < STORE_OPS_MAX - 1)
-			deal_erase(&d, &i->key);
-	deal_erase(&d, &writer);
-	if (!d.ops) {
-		deal_drop(&d);
-		return 0;
-	}
-	ret = api_deal(a, &d);
-	return ret == 1 ? -EINPROGRESS : ret;
-}
-
 static int fill_delete(struct api *a, struct change *c, const struct obj_volume *v, json_t *args)
 {
 	struct muuid host;
@@ -407,7 +383,7 @@ static int fill_delete(struct api *a, struct change *c, const struct obj_volume 
 				n > 1 ? " and others" : "", v->record->name, api_host_name(a, &host).s);
 	if (api_flag(a, "preempt"))
 		jset_bool(args, "preempt", true);
-	return erase_wants(a, &v->plan.uuid);
+	return 0;
 }
 
 int api_volume_delete(struct api *a)

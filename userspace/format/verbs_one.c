@@ -18,6 +18,7 @@
 #define OPT_END		{ NULL, ARG_FLAG, NULL, NULL }
 
 static const struct verb_arg none[] = { OPT_END };
+static const struct verb_arg id_opts[] = { OPT_ID, OPT_END };
 
 static const struct verb_arg init_opts[] = {
 	{ "--name", ARG_NAME, "name", "of the cluster" },
@@ -69,6 +70,12 @@ static const struct verb_arg export_opts[] = {
 
 static const struct verb_arg unexport_opts[] = {
 	{ "--force", ARG_FLAG, "force", "although volumes have extents on it; their data stays there" },
+	OPT_ID,
+	OPT_DRY_RUN,
+	OPT_END,
+};
+
+static const struct verb_arg forget_opts[] = {
 	OPT_ID,
 	OPT_DRY_RUN,
 	OPT_END,
@@ -137,8 +144,6 @@ static const struct verb_arg volume_set_opts[] = {
 	OPT_END,
 };
 
-static const struct verb_arg rename_opts[] = { OPT_ID, OPT_END };
-
 static const struct verb_arg tasks_opts[] = {
 	{ "--all", ARG_FLAG, "all", "those that have ended, too" },
 	OPT_END,
@@ -193,6 +198,12 @@ const struct verb verbs[] = {
 	{ "drive unexport", { DRIVE }, unexport_opts,
 	  "stop exporting a drive; the label of an empty one is wiped",
 	  "meshctl drive unexport s2:/dev/nvme1n1", RESULT_DONE },
+	{ "drive drain", { DRIVE }, id_opts,
+	  "copy what is on a drive to others, member by member; 'task cancel' ends it",
+	  "meshctl drive drain s2:/dev/nvme1n1", RESULT_DONE },
+	{ "drive forget", { DRIVE }, forget_opts,
+	  "give up a drive that does not come back, with what no other drive has of it",
+	  "meshctl drive forget d0021101 --dry-run", RESULT_DONE },
 
 	{ "volume create", { { "NAME", ARG_NAME, "name", NULL } }, create_opts,
 	  "make a volume, and attach it where --attach says; ^C gives it up",
@@ -219,7 +230,7 @@ const struct verb verbs[] = {
 	{ "volume evict", { VOLUME, MEMBER }, replace_opts,
 	  "copy a member that is still good to another drive, and let it go then",
 	  "meshctl volume evict data 2", RESULT_DONE },
-	{ "volume rename", { VOLUME, { "NEW-NAME", ARG_NAME, "name", NULL } }, rename_opts,
+	{ "volume rename", { VOLUME, { "NEW-NAME", ARG_NAME, "name", NULL } }, id_opts,
 	  "give a volume another name",
 	  "meshctl volume rename data data-old", RESULT_DONE },
 	{ "volume set", { VOLUME }, volume_set_opts,

@@ -411,6 +411,8 @@ static void test_record(void)
 	CU_ASSERT_EQUAL(disk_ops.record(D, extent(1), &h), -ENODATA);
 	OK(record(1));
 	CU_ASSERT_EQUAL(recorded(), 1);
+	CU_ASSERT_EQUAL(disk_ops.record(D, &(struct label_extent) { .uuid = rig_id('x', 1), .state = LABEL_ZEROING },
+					&h), -ENODATA);
 	CU_ASSERT_EQUAL(copy_version(0) + copy_version(1), 1);
 	roll(1);
 	CU_ASSERT(until(copy_version(0) == 1 && copy_version(1) == 1));

@@ -51,7 +51,7 @@ struct host {
 	struct kernel k;
 	char	*record;		/* its text */
 	struct attach_note note;
-	bool	notes, answered, dead, away;
+	bool	notes, answered, dead, away, lags;
 	struct attach_note answer;
 	u64	lease;
 	u32	cut;			/* bits of members that it does not reach */
@@ -454,7 +454,7 @@ static inline int host_turn(int h)
 	if (y->dead)
 		return 0;
 	W.cur = h;
-	if (!y->away)
+	if (!y->away && !y->lags)
 		rig_catch_up(y->c);
 	n = attach_turn(y->a, y->away, W.now);
 	W.cur = -1;

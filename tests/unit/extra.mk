@@ -298,9 +298,17 @@ $(foreach t,$(DISK_TEST),$(eval UNIT_EXTRA_$(t) := $(DISK_ALL)) \
 	$(eval UNIT_LIBS_$(t) := -lsqlite3 -lblkid -lpthread) $(eval UNIT_CFLAGS_$(t) := -D_GNU_SOURCE) \
 	$(eval UNIT_LDFLAGS_$(t) := -Wl,--wrap=pwrite))
 
-UNIT_LDFLAGS_daemon_drives += -Wl,--wrap=disk_paths
+UNIT_LDFLAGS_daemon_drives += -Wl,--wrap=disk_paths,--wrap=copy_whole
 
 $(DISK_OBJ): UNIT_CFLAGS += -D_GNU_SOURCE
 $(DISK_OBJ): $(wildcard userspace/daemon/*.h userspace/agent/*.h userspace/plan/*.h userspace/store/*.h userspace/libmesh/mesh.h)
 $(DISK_TEST:%=$(BUILD)/unit/test_%): $(DISK_ALL)
 $(DISK_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/agent_rig.h tests/unit/disk_rig.h $(wildcard userspace/daemon/*.h userspace/agent/*.h)
+
+# Results of the daemon as meshctl prints them.
+TEXT_OBJ := $(addprefix $(BUILD)/unit/obj/userspace/meshctl/,text.o text_one.o table.o)
+UNIT_EXTRA_daemon_text  := $(TEXT_OBJ)
+UNIT_CFLAGS_daemon_text := -D_GNU_SOURCE
+$(TEXT_OBJ): UNIT_CFLAGS += -D_GNU_SOURCE
+$(TEXT_OBJ): $(wildcard userspace/meshctl/*.h)
+$(BUILD)/unit/test_daemon_text: $(TEXT_OBJ)

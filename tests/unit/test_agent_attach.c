@@ -491,6 +491,17 @@ static void t_overtaken(void)
 	CU_ASSERT(holds(2));
 	CU_ASSERT(status_is(0, "refused", "host3"));
 	rig_stop();
+	/* a store that is behind the kernel was put back: that ends nothing */
+	rig_start();
+	VOLUME(0);
+	WANT(0, PLAN_RW);
+	recorded(1, 0);
+	settle();
+	put_access(PLAN_NONE, 0, 0, true);
+	CU_ASSERT_STRING_EQUAL(settle(), "");
+	CU_ASSERT(W.h[0].k.there);
+	CU_ASSERT(status_is(0, "waiting", "put back"));
+	rig_stop();
 }
 
 /* Lists that were not read end nothing; an object that the codec refuses, neither. */

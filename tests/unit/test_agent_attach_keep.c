@@ -215,6 +215,40 @@ static void t_bar_note(void)
 	rig_stop();
 }
 
+static bool decides;
+
+static void decide(const char *op)
+{
+	if (strcmp(op, "txn") || !decides)
+		return;
+	decides = false;
+	W.cur = -1;
+	VOLUME(.level = PROT_MIRROR, .version = 2);
+	W.h[0].lags = true;
+	W.cur = 0;
+}
+
+/* A version is decided by a bar that was to be lifted, and this host's copy does not have it yet. */
+static void t_bar_race(void)
+{
+	rig_start();
+	VOLUME(.level = PROT_MIRROR);
+	attached(0);
+	VOLUME(.level = PROT_MIRROR, .barred = 1, .bar = { 1 });
+	settle();
+	VOLUME(.level = PROT_MIRROR);
+	decides = true;
+	W.hook = decide;
+	settle();
+	CU_ASSERT_FALSE(decides);
+	CU_ASSERT_EQUAL(W.h[0].k.barred, 1);
+	CU_ASSERT_EQUAL(W.h[0].k.l.version, 1);
+	W.h[0].lags = false;
+	settle();
+	CU_ASSERT_EQUAL(W.h[0].k.barred, 1);
+	rig_stop();
+}
+
 /* A version is decided by a bar; a retake, whose number confirms nothing yet, does not lift it. */
 static void t_bar_retake(void)
 {
@@ -341,6 +375,9 @@ static void t_notes_foreign(void)
 	settle();
 	CU_ASSERT_FALSE(W.h[0].answered);
 	CU_ASSERT_EQUAL(noted()->group[0].plan.epoch, 1);
+	requests(0, 0, 0, 0, 0);
+	settle();
+	CU_ASSERT_FALSE(W.h[0].answered);
 	rig_stop();
 }
 
@@ -645,6 +682,25 @@ static void t_stopped(void)
 	rig_stop();
 }
 
+/* A kernel that was fenced meanwhile stays as it is. */
+static void t_stopped_fenced(void)
+{
+	rig_start();
+	VOLUME(0);
+	attached(0);
+	attach_may(W.h[0].a, true, W.h[0].lease);
+	W.t[0].number = mesh_number(0, 9, 0);
+	W.t[0].attacher = 3;
+	CU_ASSERT_STRING_EQUAL(settle(), "");
+	CU_ASSERT(W.h[0].k.fenced);
+	CU_ASSERT_FALSE(((const struct obj_want *)seen(KEY_WANT, 0))->fenced);
+	attach_may(W.h[0].a, false, W.h[0].lease);
+	settle();
+	CU_ASSERT_FALSE(W.h[0].k.there);
+	CU_ASSERT(status_is(0, "fenced", NULL));
+	rig_stop();
+}
+
 /* ... but a want of before is not a request of now. */
 static void t_stopped_old(void)
 {
@@ -668,6 +724,7 @@ static const struct rig_test tests[] = {
 	{ "bars", t_bars },
 	{ "a bar again", t_bar_again },
 	{ "a bar again, and a note", t_bar_note },
+	{ "a bar and a change", t_bar_race },
 	{ "a bar and a retake", t_bar_retake },
 	{ "fresh", t_fresh },
 	{ "notes", t_notes },
@@ -684,6 +741,7 @@ static const struct rig_test tests[] = {
 	{ "... while all is attached", t_away_idle },
 	{ "stopped", t_stopped },
 	{ "stopped, an old want", t_stopped_old },
+	{ "stopped, and fenced", t_stopped_fenced },
 };
 
 int main(void)

@@ -196,6 +196,7 @@ static void test_attach(void)
 /* A take-over: another writer is named; the other host's want is its own agent's to mark. */
 static void test_preempt(void)
 {
+	struct obj_want w;
 	struct muuid v;
 	struct client k;
 
@@ -212,6 +213,16 @@ static void test_preempt(void)
 	client_ok(&k);
 	CU_ASSERT_STRING_EQUAL(text_of(json_object_get(k.answer, "result"), "host"), "g1");
 	client_close(&k);
+	/* Back again, but a target keeps it for the other one after the agent's transaction. */
+	client_request(&k, "volume attach", "{'volume':'data','preempt':true}");
+	client_waits(&k, 2);
+	w = *want(S1, &v);
+	w.preempt = false;
+	rig_put(A, KEY_WANT, &w);
+	put_status_of(S1, &v, OBJ_OF_VOLUME, "refused", "it is still open at a target (g1)");
+	client_fails(&k, "in-use", "still open at a target");
+	CU_ASSERT_PTR_NULL(want(S1, &v));
+	CU_ASSERT_PTR_NULL(writer(&v));
 	api_end();
 }
 

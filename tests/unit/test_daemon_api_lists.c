@@ -408,8 +408,9 @@ static void test_status(void)
 	does("volume delete", "{'volume':'data'}");
 	status_is("degraded", "volume", NULL);
 	does("host maintenance", "{'host':'s2','state':'on'}");
-	status_is("ok", "host", NULL);
+	status_is("ok", "host", "host s2 is in maintenance, and away");
 	put_alive(S2, true);
+	does("host maintenance", "{'host':'s2','state':'off'}");
 	put_status_of(S3, &d, OBJ_OF_DRIVE, "gone", "it was pulled");
 	status_is("degraded", "drive", "drive s3:/dev/nvme1n1 with 0 extents: it was pulled");
 	put_status_of(S3, &d, OBJ_OF_DRIVE, "up", "");

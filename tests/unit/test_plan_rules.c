@@ -10,6 +10,7 @@
 #include "userspace/plan/members.h"
 #include "userspace/plan/mutant.h"
 #include "userspace/plan/spare.h"
+#include "userspace/plan/task.h"
 
 static void test_raises(void)
 {
@@ -150,6 +151,38 @@ static void test_evict(void)
 	world();
 	W.place[2].leaving.b[0] = 'o';
 	CU_ASSERT_EQUAL(plan_change(&W.c, &t), PLAN_GO);
+}
+
+/* An eviction copies a member in sync, replaces one that is out, and waits where that is not known. */
+static void test_evict_task(void)
+{
+	struct plan_task_put put = { .place = 1, .drive = { { 'd' } }, .extent = { { 's' } } };
+	struct plan_task task = { .uuid = { { 't' } }, .volume = { { 'v' } }, .kind = PLAN_TASK_EVICT,
+				  .state = PLAN_TASK_PLACED, .puts = 1, .put = &put };
+	struct plan_drive drive = { .uuid = { { 'd' } }, .extents = 1, .extent = &W.spare };
+	struct plan_task_facts f = { .task = &task, .volume = &W.v, .access = &W.a, .rosters = &W.r, .drives = 1,
+				     .drive = &drive };
+	struct plan_task_step s;
+
+	world();
+	plan_task(&f, &s);
+	CU_ASSERT(s.what == PLAN_T_CHANGE && s.evict);
+	W.roster.in_sync = 1;
+	plan_task(&f, &s);
+	CU_ASSERT(s.what == PLAN_T_BAR && s.place == 1);
+	f.rosters = NULL;
+	plan_task(&f, &s);
+	CU_ASSERT(s.what == PLAN_T_WAIT && s.why == PLAN_WHY_KERNEL);
+	f.rosters = &W.r;
+	W.r.committed = false;
+	plan_task(&f, &s);
+	CU_ASSERT(s.what == PLAN_T_WAIT && s.why == PLAN_WHY_KERNEL);
+	W.a.mode = PLAN_NONE;
+	plan_task(&f, &s);
+	CU_ASSERT(s.what == PLAN_T_FAIL && s.verdict == PLAN_NOT_HOLDER);
+	put.place = 2;
+	plan_task(&f, &s);
+	CU_ASSERT(s.what == PLAN_T_FAIL && s.verdict == PLAN_ALONE);
 }
 
 static enum plan_verdict has_left(void)
@@ -387,6 +420,7 @@ int main(void)
 		{ "a note never takes a later one away", test_raises },
 		{ "members beside the layout", test_members },
 		{ "evictions", test_evict },
+		{ "evictions as tasks", test_evict_task },
 		{ "members that have left", test_left },
 		{ "freed when no kernel may use it", test_freeable },
 		{ "a drive that was forgotten", test_forgotten },

@@ -168,7 +168,8 @@ int api_deal(struct api *a, struct deal *d)
 	if (!ret)
 		return -EINPROGRESS;
 	if (ret == -EACCES || ret == -EPERM)
-		return api_fail(a, ret, "refused", "the cluster store refused it to this host: %s", d->why);
+		return api_fail(a, ret, "refused", "the cluster store refused it to this host: %s%s", d->why,
+				a->d->self.role == PLAN_CLIENT ? "; a storage or store host may: type it there" : "");
 	if (ret == -ETIMEDOUT || ret == -EIO || ret == -ECANCELED)
 		return api_fail(a, ret, "unreachable", "the cluster store does not answer (%s): it may have been done; "
 				"see 'meshctl cluster status', then repeat it", d->why);

@@ -153,16 +153,16 @@ static int begin(struct api *a, struct api_attach *t)
 	return err ?: put_want(a, t);
 }
 
-/* Erase what this request has written, unless another one has changed it since. */
+/* Erase what this request has written; the agent may have cleared its preempt since. */
 static int undo(struct api *a, struct api_attach *t)
 {
 	const struct key k = want_key(&t->host, &t->volume), wk = writer_key(&t->volume);
-	const struct copy_item *i = copy_get(a->d->copy, &k);
+	const struct obj_want *want = copy_obj(a->d->copy, &k);
 	const struct obj_writer *w = copy_obj(a->d->copy, &wk);
 	struct deal d;
 	int ret;
 
-	if (!t->mine || !i || i->modified != t->since)
+	if (!t->mine || !want || want->mode != t->mode)
 		return 0;
 	deal_begin(&d, a->d->copy);
 	deal_erase(&d, &k);

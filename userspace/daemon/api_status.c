@@ -103,6 +103,11 @@ static void judge_hosts(struct report *r)
 		if (h->plan.removed)
 			continue;
 		r->hosts++;
+		if (h->plan.maintenance) {
+			snprintf(todo, sizeof(todo), "meshctl host maintenance %s off", h->name);
+			problem(r, GRADE_OK, "host", h->name, todo, "host %s is in maintenance%s", h->name,
+				api_host_alive(r->a, &h->plan.uuid) ? "" : ", and away");
+		}
 		snprintf(todo, sizeof(todo), "meshctl host maintenance %s on, or host remove %s --lost", h->name, h->name);
 		s = api_status_get(r->a, &h->plan.uuid, &h->plan.uuid);
 		if (!api_host_alive(r->a, &h->plan.uuid)) {

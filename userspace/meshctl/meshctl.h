@@ -27,6 +27,10 @@ typedef void (*print_fn)(const json_t *result);
 
 /* text.c: by enum verb_result */
 extern const print_fn print_text[RESULTS];
+/* Groups of a volume as a kernel has them: roles, rebuilds, scrubs, evictions. */
+void print_kernel(const json_t *k);
+/* A volume's segments for a table; the caller's. */
+json_t *segments_of(const json_t *r);
 
 /* text_one.c */
 void print_cluster(const json_t *r);

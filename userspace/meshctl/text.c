@@ -118,7 +118,7 @@ static void volumes(const json_t *r)
 	static const struct column cols[] = {
 		{ "VOLUME", "name", TEXT }, { "SIZE", "size", SIZE }, { "LAYOUT", "layout", TEXT },
 		{ "STRIP", "strip", SIZE }, { "VERSION", "version", NUMBER }, { "STATE", "state", TEXT },
-		{ "HEALTH", "health", TEXT },
+		{ "HEALTH", "health", TEXT }, { "HOLDER", "holder", SOME },
 		{ "DEVICE", "device", TEXT }, { "UUID", "uuid", TEXT }, { "WHY", "reason", TEXT },
 		{ NULL, NULL, TEXT },
 	};
@@ -143,7 +143,8 @@ static void group_rows(json_t *rows, const json_t *group, const json_t *members)
 			continue;
 		json_object_update(row, m);
 		json_object_set_new(row, "group", json_string(name));
-		json_object_set(row, "health", json_object_get(group, "health"));
+		json_object_set(row, "health", json_object_get(group, "health") ? json_object_get(group, "health") :
+				json_object_get(group, "state"));
 		json_array_append_new(rows, row);
 	}
 }
@@ -312,8 +313,17 @@ static void waits(const json_t *r)
 	}
 }
 
+void print_kernel(const json_t *k)
+{
+	groups(k);
+	unread_places(k);
+	scrubs(k);
+	evictions(k);
+	waits(k);
+}
+
 /* In a table, what a mirror has are copies, neither data nor parity. Return: the caller's. */
-static json_t *segments_of(const json_t *r)
+json_t *segments_of(const json_t *r)
 {
 	json_t *list = json_deep_copy(json_object_get(r, "segments")), *s, *columns;
 	size_t i;

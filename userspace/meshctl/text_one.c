@@ -219,14 +219,16 @@ void print_layout(const json_t *r)
 	};
 	static const struct column segments[] = {
 		{ "SEGMENT AT", "start", SIZE }, { "LENGTH", "length", SIZE }, { "LEVEL", "level", TEXT },
-		{ "GROUPS", "groups", NUMBER }, { "DATA", "columns", SOME }, { "PARITY", "parity", SOME },
-		{ "STRIP", "strip", SIZE }, { NULL, NULL, TEXT },
+		{ "GROUPS", "groups", NUMBER }, { "COPIES", "copies", SOME }, { "DATA", "columns", SOME },
+		{ "PARITY", "parity", SOME }, { "STRIP", "strip", SIZE }, { NULL, NULL, TEXT },
 	};
 	static const struct column members[] = {
 		{ "MEMBER", "index", NUMBER }, { "HOST", "host", TEXT }, { "PATH", "path", TEXT },
 		{ "DRIVE", "drive", TEXT }, { "SIZE", "size", SIZE }, { "STATE", "state", TEXT },
 		{ "WHY", "reason", TEXT }, { NULL, NULL, TEXT },
 	};
+	const json_t *kernel = json_object_get(r, "kernel");
+	json_t *rows = segments_of(r);
 	char size[SIZE_TEXT];
 
 	size_text((u64)json_number_value(json_object_get(r, "size")), size);
@@ -240,8 +242,12 @@ void print_layout(const json_t *r)
 	putchar('\n');
 	table(json_object_get(r, "hosts"), hosts, "attached nowhere: 'meshctl volume attach'");
 	putchar('\n');
-	table(json_object_get(r, "segments"), segments, "no segments");
+	table(rows, segments, "no segments");
+	json_decref(rows);
 	print_groups(r);
+	/* Where the volume is attached its kernel knows more than the cluster has noted. */
+	if (json_is_object(kernel))
+		print_kernel(kernel);
 	putchar('\n');
 	table(json_object_get(r, "members"), members, "no members");
 }

@@ -226,7 +226,7 @@ static void test_preempt(void)
 	api_end();
 }
 
-/* A host that has died keeps its want, and no other host away: the agent looks at the targets. */
+/* A host that has died keeps its want, and no other host away: the agent probes the targets. */
 static void test_dead_writer(void)
 {
 	struct muuid v;

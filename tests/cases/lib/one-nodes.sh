@@ -11,12 +11,12 @@ mc() { # NODE VERB...
 }
 answers() { mc "$1" version >/dev/null 2>&1; }
 daemon_up() { # NODE
-	on "$1" sh -c "mkdir -p /var/lib/one; : >>/run/one.conf
-		setsid '$top/build/bin/meshd-one' --state /var/lib/one --socket /run/one.sock \
+	on "$1" sh -c "mkdir -p /var/lib/meshd/one; : >>/run/one.conf
+		setsid '$top/build/bin/meshd-one' --state /var/lib/meshd/one --socket /run/one.sock \
 			--config /run/one.conf </dev/null >>/run/one.log 2>&1 &"
 	wait_until 120 answers "$1"
 }
-daemon_kill() { on "$1" pkill -KILL -x meshd-one || :; }
+daemon_kill() { on "$1" pkill -KILL -f 'bin/meshd-on[e]' || :; }
 one_fail() {
 	local n
 	for n in ${up:-}; do echo "node $n:"; on "$n" tail -n 25 /run/one.log; done

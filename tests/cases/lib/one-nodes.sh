@@ -48,4 +48,4 @@ cluster_up() { # ROLE NODE...
 		wait_until 120 answers "$n"
 	done
 }
-dev_of() { echo "/dev/$(one_json "[v['disk'] for v in r['volumes'] if v['name'] == '$2'][0]" "$1" volume list)"; } # NODE VOLUME
+dev_of() { echo "$(one_json "[v['device'] for v in r['volumes'] if v['name'] == '$2'][0]" "$1" volume list)"; } # NODE VOLUME

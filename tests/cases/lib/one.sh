@@ -38,5 +38,5 @@ one_expect() {
 	grep -qF -- "$text" <<<"$said" || one_fail "'$*' does not say '$text': $said"
 }
 one_dev() { # VOLUME: its block device on this host
-	echo "/dev/$(one_json "[v['disk'] for v in r['volumes'] if v['name'] == '$1'][0]" volume list)"
+	echo "$(one_json "[v['device'] for v in r['volumes'] if v['name'] == '$1'][0]" volume list)"
 }

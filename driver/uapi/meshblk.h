@@ -379,7 +379,10 @@ enum meshblk_event {
 
 enum meshtgt_cmd {
 	MESHTGT_CMD_UNSPEC,
-	/* HOST_UUID [KEY_ID KEY_SERIAL [KEY_ID2 KEY_SERIAL2]] [HOST_ROLE] */
+	/*
+	 * HOST_UUID [KEY_ID KEY_SERIAL [KEY_ID2 KEY_SERIAL2]] [HOST_ROLE] [REMOVED]; answered when
+	 * sessions of removed hosts, and of keys no longer in use, have been ended
+	 */
 	MESHTGT_CMD_IDENTITY_SET,
 	MESHTGT_CMD_LISTEN,		/* ADDR [PORT]: "0.0.0.0" and "::" for all */
 	/*
@@ -453,6 +456,11 @@ enum meshtgt_attr {
 	MESHTGT_A_ATTACH,		/* u64: number to be noted, 0: none */
 	MESHTGT_A_CHECK,		/* flag: give the same answer, and change nothing */
 	MESHTGT_A_NUMBERED,		/* flag: ATTACH is an access number, and orders alone */
+	/*
+	 * hosts that were removed from the cluster, 16 bytes each, all of them: refused whatever
+	 * key they have; without it, those that were set before stay
+	 */
+	MESHTGT_A_REMOVED,
 	__MESHTGT_A_MAX,
 };
 

@@ -53,6 +53,9 @@ static struct {
 	struct mesh_key key[2];
 	u8	bytes[2][SECRET_BYTES];
 	struct muuid host;
+	unsigned int lists;	/* of removed hosts that were set */
+	size_t	removeds;
+	struct muuid removed;	/* the first one */
 } K;
 
 struct mesh *mesh_open(void)
@@ -88,6 +91,17 @@ int meshblk_identity_set(struct mesh *m, const struct muuid *host, const struct 
 int meshtgt_identity_set(struct mesh *m, const struct muuid *host, const struct mesh_key *keys, size_t n)
 {
 	(void)m;
+	return identity_set(1, host, keys, n);
+}
+
+int meshtgt_identity_removed(struct mesh *m, const struct muuid *host, const struct mesh_key *keys, size_t n,
+			     const struct muuid *removed, size_t removeds)
+{
+	(void)m;
+	K.lists++;
+	K.removeds = removeds;
+	if (removeds)
+		K.removed = removed[0];
 	return identity_set(1, host, keys, n);
 }
 

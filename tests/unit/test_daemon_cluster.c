@@ -560,6 +560,29 @@ static void test_kernel_keys(void)
 	end();
 }
 
+/* The target's kernel gets the list once it is known, and each other one: the keys are another number. */
+static void test_kernel_removed(void)
+{
+	u64 keys;
+
+	begin();
+	OK(cluster_identity(H[1].c, true));
+	CU_ASSERT_EQUAL(K.lists, 0);
+	keys = cluster_keys(H[1].c);
+	OK(cluster_removed(H[1].c, NULL, 0));
+	CU_ASSERT_NOT_EQUAL(cluster_keys(H[1].c), keys);
+	OK(cluster_identity(H[1].c, true));
+	CU_ASSERT_TRUE(K.lists == 1 && !K.removeds);
+	keys = cluster_keys(H[1].c);
+	OK(cluster_removed(H[1].c, NULL, 0));
+	CU_ASSERT_EQUAL(cluster_keys(H[1].c), keys);
+	OK(cluster_removed(H[1].c, &H[2].uuid, 1));
+	CU_ASSERT_NOT_EQUAL(cluster_keys(H[1].c), keys);
+	OK(cluster_identity(H[1].c, true));
+	CU_ASSERT_TRUE(K.removeds == 1 && muuid_equal(&K.removed, &H[2].uuid));
+	end();
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
@@ -572,7 +595,8 @@ int main(void)
 		{ "join, crash", test_join_crash }, { "roles and etcd", test_roles_and_etcd },
 		{ "leave", test_leave }, { "leave refused", test_leave_used },
 		{ "leave, crash", test_leave_crash }, { "removed hosts", test_removed },
-		{ "keys of the kernel", test_kernel_keys }, { NULL, NULL },
+		{ "keys of the kernel", test_kernel_keys },
+		{ "removed hosts, the kernel", test_kernel_removed }, { NULL, NULL },
 	};
 
 	return suite_main("daemon_cluster", tests);

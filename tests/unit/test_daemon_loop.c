@@ -331,8 +331,13 @@ static void test_stopped(void)
 	turn();
 	CU_ASSERT_STRING_EQUAL(W.calls, "kchdarARC");
 	CU_ASSERT_TRUE(disk[0].stopped && W.attach_stopped && !W.attach_away);
+	/* The removed hosts stay those of before. */
+	W.revision++;
+	turn();
+	CU_ASSERT_FALSE(called('R'));
 	W.state = HOST_UP;
 	turn();
+	CU_ASSERT_TRUE(called('R'));
 	CU_ASSERT_FALSE(disk[0].stopped || W.attach_stopped || W.tasks_stopped);
 	end();
 }
@@ -342,7 +347,7 @@ static void test_roles(void)
 	begin();
 	W.role = PLAN_STORAGE;
 	turn();
-	CU_ASSERT_STRING_EQUAL(W.calls, "kchedarAC");
+	CU_ASSERT_STRING_EQUAL(W.calls, "kchedarARC");
 	W.role = PLAN_STORE;
 	W.leads = false;
 	turn();

@@ -412,6 +412,10 @@ static bool take_removed(struct cluster *c, struct muuid *list, size_t n)
 	qsort(list, n, sizeof(*list), compare_uuid);
 	pthread_mutex_lock(&c->lock);
 	changed = n != c->removeds || (n && memcmp(list, c->removed, n * sizeof(*list)));
+	/* The target's kernel gets the first list, too: it may have that of a daemon before. */
+	if (changed || !c->listed)
+		c->keys++;
+	c->listed = true;
 	if (changed) {
 		struct muuid *was = c->removed;
 
@@ -464,6 +468,33 @@ static size_t kernel_keys(const struct cluster_file *f, struct mesh_key out[2])
 	return n;
 }
 
+/*
+ * Before the removed hosts are known, those that the target's kernel has stay. More than a message
+ * holds are not given: keys of that many removed hosts are a reason to rotate the master.
+ */
+static int target_identity(struct cluster *c, struct mesh *m, const struct mesh_key *keys, size_t nr)
+{
+	struct muuid *list = NULL;
+	size_t n = 0;
+	bool known;
+	int err;
+
+	pthread_mutex_lock(&c->lock);
+	known = c->listed;
+	if (known) {
+		n = c->removeds < MESHTGT_REMOVED_MAX ? c->removeds : MESHTGT_REMOVED_MAX;
+		list = malloc((n + 1) * sizeof(*list));
+		if (list && n)
+			memcpy(list, c->removed, n * sizeof(*list));
+	}
+	pthread_mutex_unlock(&c->lock);
+	if (!known)
+		return meshtgt_identity_set(m, &c->host, keys, nr);
+	err = list ? meshtgt_identity_removed(m, &c->host, keys, nr, list, n) : -ENOMEM;
+	free(list);
+	return err;
+}
+
 int cluster_identity(struct cluster *c, bool target)
 {
 	struct cluster_file f = cluster_now(c);
@@ -478,7 +509,7 @@ int cluster_identity(struct cluster *c, bool target)
 	}
 	/* The target first: it then knows what the client says. */
 	if (target)
-		err = meshtgt_identity_set(m, &c->host, keys, n);
+		err = target_identity(c, m, keys, n);
 	other = meshblk_identity_set(m, &c->host, keys, n);
 	explicit_bzero(&f, sizeof(f));
 	mesh_close(m);

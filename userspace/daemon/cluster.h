@@ -60,8 +60,8 @@ u64 cluster_keys(const struct cluster *c);
 /* Host UUID, role and keys to both families of the kernel, by the session keyring. 0, -ENOPKG: no module. */
 int cluster_identity(struct cluster *c, bool target);
 /*
- * The hosts that are removed, from the copy once that is whole. The port opens with the first call:
- * before it no removed host could be refused. 0, or the port's error: to be called again.
+ * The hosts that are removed, from the copy once that is whole: for the target's kernel, and for
+ * the link. Its port opens with the first call: before it no removed host could be refused. 0, or the port's error: to be called again.
  */
 int cluster_removed(struct cluster *c, const struct muuid *host, size_t n);
 /* True after join, leave, or init into etcd: all that was read is of another store; start again. */

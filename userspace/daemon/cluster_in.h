@@ -37,6 +37,7 @@ struct cluster {
 	struct cluster_file f;
 	u64	keys;
 	bool	again;
+	bool	listed;			/* @removed was set */
 	struct muuid *removed;		/* sorted */
 	size_t	removeds;
 };

@@ -197,7 +197,7 @@ static int follow(struct daemon *d, u64 now)
 	return n > 0 ? n : 0;
 }
 
-/* A removed host is refused at once, and none may come before these are known. */
+/* A removed host is refused at once, by the target's kernel and by the link. */
 static void removed_hosts(struct daemon *d)
 {
 	const struct key k = { .kind = KEY_HOST };
@@ -207,8 +207,10 @@ static void removed_hosts(struct daemon *d)
 	size_t n = 0;
 	int err;
 
-	if (cluster_role(d->cluster) != PLAN_STORE || !copy_whole(d->copy) ||
-	    d->loop->removed_at == copy_revision(d->copy))
+	if (!copy_whole(d->copy) || d->loop->removed_at == copy_revision(d->copy))
+		return;
+	/* A store that was put back may lack some; without any list recover could not reach other hosts. */
+	if (d->loop->removed_at && host_stopped(&d->self))
 		return;
 	while ((i = copy_next(d->copy, &k, 0, i))) {
 		const struct obj_host *h = i->obj;

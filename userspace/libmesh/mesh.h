@@ -312,6 +312,13 @@ struct meshtgt_session {
 
 int meshtgt_identity_set(struct mesh *m, const struct muuid *host, const struct mesh_key *keys,
 			 size_t nr_keys);
+/*
+ * The same, and the hosts that were removed from the cluster, at most MESHTGT_REMOVED_MAX: their
+ * sessions end, and their logins are refused whatever key they have.
+ */
+#define MESHTGT_REMOVED_MAX	4000
+int meshtgt_identity_removed(struct mesh *m, const struct muuid *host, const struct mesh_key *keys,
+			     size_t nr_keys, const struct muuid *removed, size_t n);
 int meshtgt_listen(struct mesh *m, const char *addr, u16 port);
 int meshtgt_drive_add(struct mesh *m, const struct meshtgt_drive *d);
 /* Answers as meshtgt_drive_add() would, and changes nothing. */

@@ -20,6 +20,25 @@ int meshtgt_identity_set(struct mesh *m, const struct muuid *host, const struct 
 	return call_secret(m, MESH_TGT, msg, err);
 }
 
+int meshtgt_identity_removed(struct mesh *m, const struct muuid *host, const struct mesh_key *keys,
+			     size_t nr_keys, const struct muuid *removed, size_t n)
+{
+	struct nl_msg *msg;
+	int err;
+
+	if (n > MESHTGT_REMOVED_MAX)
+		return -E2BIG;
+	msg = mesh_msg(m, MESH_TGT, MESHTGT_CMD_IDENTITY_SET, 0, 512 + n * sizeof(*removed), &err);
+	if (!msg)
+		return err;
+	put_uuid(msg, MESHTGT_A_HOST_UUID, host);
+	if (nla_put(msg, MESHTGT_A_REMOVED, n * sizeof(*removed), removed))
+		err = -EMSGSIZE;
+	else
+		err = put_keys(m, msg, MESHTGT_A_KEY_ID, keys, nr_keys);
+	return call_secret(m, MESH_TGT, msg, err);
+}
+
 int meshtgt_listen(struct mesh *m, const char *addr, u16 port)
 {
 	struct nl_msg *msg;

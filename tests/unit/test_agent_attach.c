@@ -444,6 +444,46 @@ static void t_busy(void)
 	rig_stop();
 }
 
+static u64 status_revision(int h)
+{
+	const struct key k = { .kind = KEY_STATUS, .host = hid(h), .about = vid() };
+	const struct copy_item *i;
+
+	rig_catch_up(O);
+	i = copy_get(O, &k);
+	return i ? i->modified : 0;
+}
+
+/* A status is written when it is another one; another sentence of one state at most once in 5 s. */
+static void t_status(void)
+{
+	u64 revision;
+
+	rig_start();
+	VOLUME(0);
+	WANT(0, PLAN_RW);
+	settle();
+	W.h[0].k.openers = 2;
+	WANT(0, PLAN_NONE);
+	settle();
+	revision = status_revision(0);
+	settle();
+	CU_ASSERT_EQUAL(status_revision(0), revision);
+	W.h[0].k.openers = 3;
+	host_turn(0);
+	W.h[0].k.openers = 4;
+	host_turn(0);
+	CU_ASSERT(status_is(0, "refused", "3 openers"));
+	W.now += 5000;
+	host_turn(0);
+	CU_ASSERT(status_is(0, "refused", "4 openers"));
+	/* another state is said at once */
+	WANT(0, PLAN_RW);
+	host_turn(0);
+	CU_ASSERT(status_is(0, "attached", NULL));
+	rig_stop();
+}
+
 /* A kernel that was never open at all members ends as one that was held. */
 static void t_opening(void)
 {
@@ -641,6 +681,7 @@ static const struct rig_test tests[] = {
 	{ "the lease of readers", t_reader_lease },
 	{ "one mode to the other", t_modes },
 	{ "in use", t_busy },
+	{ "status", t_status },
 	{ "opening", t_opening },
 	{ "overtaken", t_overtaken },
 	{ "unread", t_unread },

@@ -298,6 +298,34 @@ static void t_fresh(void)
 	rig_stop();
 }
 
+/* Not before each group has a roster, and all of them are committed. */
+static void t_fresh_over(void)
+{
+	struct plan_roster roster[2] = { { .attach = 1 }, { .attach = 1 } };
+	struct plan_rosters r = { .committed = true, .groups = 2, .roster = roster };
+	struct plan_volume v = { .state = PLAN_VOLUME_READY, .fresh = true, .layout = { .groups = 2 } };
+	struct plan_access a = { .mode = PLAN_RW, .holder = hid(0), .number = 1 << 16 };
+	const struct muuid h = hid(0), g = hid(1);
+	struct plan_txn t;
+
+	CU_ASSERT_EQUAL(plan_fresh_over(&v, &a, &r, &h, 1 << 16, false, &t), PLAN_GO);
+	CU_ASSERT_EQUAL(t.put, PLAN_OBJ_VOLUME);
+	CU_ASSERT_EQUAL(t.compare, PLAN_OBJ_VOLUME | PLAN_OBJ_ACCESS | PLAN_OBJ_ROSTER);
+	CU_ASSERT_EQUAL(plan_fresh_over(&v, &a, &r, &g, 1 << 16, false, &t), PLAN_NOT_HOLDER);
+	CU_ASSERT_EQUAL(plan_fresh_over(&v, &a, &r, &h, 1 << 16, true, &t), PLAN_STOPPED);
+	CU_ASSERT_EQUAL(plan_fresh_over(&v, &a, NULL, &h, 1 << 16, false, &t), PLAN_WAIT);
+	r.committed = false;
+	CU_ASSERT_EQUAL(plan_fresh_over(&v, &a, &r, &h, 1 << 16, false, &t), PLAN_WAIT);
+	r.committed = true;
+	r.groups = 1;
+	CU_ASSERT_EQUAL(plan_fresh_over(&v, &a, &r, &h, 1 << 16, false, &t), PLAN_WAIT);
+	r.groups = 2;
+	roster[1].attach = 0;
+	CU_ASSERT_EQUAL(plan_fresh_over(&v, &a, &r, &h, 1 << 16, false, &t), PLAN_WAIT);
+	v.fresh = false;
+	CU_ASSERT_EQUAL(plan_fresh_over(&v, &a, &r, &h, 1 << 16, false, &t), PLAN_DONE);
+}
+
 static void t_notes(void)
 {
 	u64 one = mesh_number(0, 1, 0);
@@ -727,6 +755,7 @@ static const struct rig_test tests[] = {
 	{ "a bar and a change", t_bar_race },
 	{ "a bar and a retake", t_bar_retake },
 	{ "fresh", t_fresh },
+	{ "the end of fresh", t_fresh_over },
 	{ "notes", t_notes },
 	{ "notes of a host that is not the holder", t_notes_foreign },
 	{ "notes, the copy is behind", t_notes_behind },

@@ -124,7 +124,10 @@ struct attach_ops {
 
 struct attach_agent;
 
-/* @copy: follows want/H/, writer/, volume/, access/, reader/, roster/, drive/, host/, alive/, cluster. */
+/*
+ * @copy: follows want/H/, writer/, volume/, access/, reader/, roster/, drive/, host/, alive/, cluster.
+ * status/H/V and event/H/S are written without being followed.
+ */
 struct attach_agent *attach_open(struct copy *copy, const struct muuid *host,
 				 const struct attach_ops *ops, void *machine);
 void attach_close(struct attach_agent *a);
@@ -136,6 +139,7 @@ void attach_may(struct attach_agent *a, bool stopped, u64 lease);
  * attach_turn() - one step for each volume that needs one
  * @store_away: nothing is decided; records alone count
  *
+ * To be called each second as well: no object reports that a target has closed an extent.
  * Return: number of steps made; 0: all is as it should be, or waits; negative: the store's error.
  */
 int attach_turn(struct attach_agent *a, bool store_away, u64 now_ms);

@@ -467,6 +467,24 @@ static void test_cache(void)
 	end();
 }
 
+/* What this host has just done shows within the same turn. */
+static void test_cache_set(void)
+{
+	struct attach_set a = the_set();
+	struct attach_kernel k;
+
+	begin();
+	OK(op->kernel(V, &L.volume, &k));
+	CU_ASSERT_EQUAL(k.state, ATTACH_ABSENT);
+	CU_ASSERT_EQUAL(op->set(V, &a), -EINPROGRESS);
+	K.v = (struct meshblk_volume) { .uuid = L.volume, .numbered = true, .state = MESHBLK_STATE_OPENING };
+	K.there = true;
+	OK(set(&a));
+	OK(op->kernel(V, &L.volume, &k));
+	CU_ASSERT_EQUAL(k.state, ATTACH_OPENING);
+	end();
+}
+
 int main(void)
 {
 	static const struct rig_test tests[] = {
@@ -486,6 +504,7 @@ int main(void)
 		{ "states", test_states },
 		{ "what the kernel has of a volume", test_kernel },
 		{ "what is read once in a turn", test_cache },
+		{ "a set shows in the same turn", test_cache_set },
 	};
 
 	return rig_main("volumes of a kernel", tests, ARRAY_SIZE(tests));

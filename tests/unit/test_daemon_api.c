@@ -203,8 +203,9 @@ static void test_preempt(void)
 	api_begin();
 	v = made("data", "linear");
 	attached(S1, "data", "{'volume':'data'}");
-	client_request(&k, "volume attach", "{'volume':'data','hosts':['g1'],'preempt':true}");
+	client_request(&k, "volume attach", "{'volume':'data','hosts':['g1'],'preempt':true,'id':'" ID "'}");
 	client_waits(&k, 2);
+	CU_ASSERT_STRING_EQUAL(want(G1, &v)->o.op, ID);
 	CU_ASSERT_PTR_NULL(want(S1, &v));
 	CU_ASSERT_PTR_NOT_NULL_FATAL(want(G1, &v));
 	CU_ASSERT(want(G1, &v)->preempt);

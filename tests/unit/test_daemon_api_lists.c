@@ -291,6 +291,16 @@ static void test_tasks(void)
 	client_close(&c);
 	client_fails(&k, "failed", "was cancelled");
 	fails("task cancel", args, "refused", "has ended already");
+	/* One that is decided is finished, and the cancel says so. */
+	t = *last_task();
+	t.state = OBJ_TASK_RUNNING;
+	rig_put(A, KEY_TASK, &t);
+	client_request(&c, "task cancel", args);
+	client_waits(&c, 2);
+	t = *last_task();
+	t.state = OBJ_TASK_DONE;
+	rig_put(A, KEY_TASK, &t);
+	client_fails(&c, "refused", "was done before it could be cancelled");
 	fails("task show", "{'task':'ffff'}", "not-found", "no task 'ffff'");
 	r = works("task list", "{}");
 	CU_ASSERT_EQUAL(json_array_size(json_object_get(r, "tasks")), 0);

@@ -146,11 +146,11 @@ static int act(struct draining *d, const struct plan_drain_step *s)
 	struct obj_task task = *d->task;
 	struct deal *deal = malloc(sizeof(*deal));
 	u32 extents = d->drive ? d->drive->plan.extents : 0;
-	int err = deal ? 0 : -ENOMEM;
 	bool idle = false;
+	int err = 0;
 
-	if (err)
-		return err;
+	if (!deal)
+		return -ENOMEM;
 	deal_begin(deal, d->t->copy);
 	lead_compare(deal);
 	task.changed = d->t->now;

@@ -100,10 +100,10 @@ static int take_out(struct forgetting *f, const struct plan_forget_step *s)
 	struct obj_volume out = *volume(f, &s->volume);
 	struct layout *l = malloc(sizeof(*l));
 	struct key k = { .kind = KEY_ACCESS, .volume = s->volume };
-	int err = l ? 0 : -ENOMEM;
+	int err = 0;
 
-	if (err)
-		return err;
+	if (!l)
+		return -ENOMEM;
 	*l = *out.record;
 	l->version++;
 	if (getrandom(&l->commit, sizeof(l->commit), 0) != sizeof(l->commit))

@@ -94,15 +94,15 @@ int meshtgt_identity_set(struct mesh *m, const struct muuid *host, const struct 
 	return identity_set(1, host, keys, n);
 }
 
-int meshtgt_identity_removed(struct mesh *m, const struct muuid *host, const struct mesh_key *keys, size_t n,
-			     const struct muuid *removed, size_t removeds)
+int meshtgt_identity_removed(struct mesh *m, const struct muuid *host, const struct mesh_key *keys,
+			     size_t nr_keys, const struct muuid *removed, size_t n)
 {
 	(void)m;
 	K.lists++;
-	K.removeds = removeds;
-	if (removeds)
+	K.removeds = n;
+	if (n)
 		K.removed = removed[0];
-	return identity_set(1, host, keys, n);
+	return identity_set(1, host, keys, nr_keys);
 }
 
 /* The order of what makes a file durable: f, a file; r, a rename; d, a folder. */

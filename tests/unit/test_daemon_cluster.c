@@ -319,8 +319,11 @@ static void test_join_used(void)
 	t.host = H[1].uuid;
 	put(&H[1], KEY_TASK, &t);
 	refuse_own("task 07000000");
+	/* The token was not used up by what is refused here. */
+	OK(cluster_join(H[2].c, token, why));
 	t.state = OBJ_TASK_DONE;
 	put(&H[1], KEY_TASK, &t);
+	OK(cluster_token(H[0].c, PLAN_STORAGE, 0, token, why));
 	OK(cluster_join(H[1].c, token, why));
 	end();
 }

@@ -61,7 +61,8 @@ u64 cluster_keys(const struct cluster *c);
 int cluster_identity(struct cluster *c, bool target);
 /*
  * The hosts that are removed, from the copy once that is whole: for the target's kernel, and for
- * the link. Its port opens with the first call: before it no removed host could be refused. 0, or the port's error: to be called again.
+ * the link. Its port opens with the first call: before it no removed host could be refused. 0, or
+ * the port's error: to be called again.
  */
 int cluster_removed(struct cluster *c, const struct muuid *host, size_t n);
 /* True after join, leave, or init into etcd: all that was read is of another store; start again. */
@@ -69,7 +70,8 @@ bool cluster_again(const struct cluster *c);
 
 /* Each may block: a job. Sentences in @why. */
 int cluster_init(struct cluster *c, const char *name, char why[CLUSTER_WHY]);
-int cluster_token(struct cluster *c, u8 role, unsigned int seconds, char text[TOKEN_TEXT], char why[CLUSTER_WHY]);
+int cluster_token(struct cluster *c, u8 role, unsigned int seconds, char text[TOKEN_TEXT],
+		  char why[CLUSTER_WHY]);
 /* The caller starts again afterwards: everything that it has read was of another store. */
 int cluster_join(struct cluster *c, const char *text, char why[CLUSTER_WHY]);
 int cluster_leave(struct cluster *c, char why[CLUSTER_WHY]);

@@ -187,7 +187,8 @@ static int token_may(struct cluster *c, const struct cluster_file *f, u8 role, c
 	return 0;
 }
 
-int cluster_token(struct cluster *c, u8 role, unsigned int seconds, char text[TOKEN_TEXT], char why[CLUSTER_WHY])
+int cluster_token(struct cluster *c, u8 role, unsigned int seconds, char text[TOKEN_TEXT],
+		  char why[CLUSTER_WHY])
 {
 	struct cluster_file f = cluster_now(c);
 	struct token t = { .role = role, .key_id = f.masters.now.id };

@@ -264,7 +264,7 @@ static int agents(struct daemon *d, u64 now)
 	int steps = follow(d, now), n = 0;
 	bool may;
 
-	may = !d->store_away && copy_whole(d->copy) && (host_may(&d->self) || host_stopped(&d->self));
+	may = copy_whole(d->copy) && (host_may(&d->self) || host_stopped(&d->self));
 	if (may)
 		steps += deciding(d, now);
 	attach_may(d->attach, host_stopped(&d->self), d->self.lease);

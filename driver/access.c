@@ -9,8 +9,11 @@
 const char *mesh_access_unfit(const struct mesh_access_want *want)
 {
 	if (!want->numbered)
-		return want->has_served || want->has_bars ?
-		       "SERVED and BARS are for a volume that is NUMBERED" : NULL;
+		return want->has_served || want->has_facts ?
+		       "SERVED, BARS and facts from the store are for a volume that is NUMBERED" :
+		       NULL;
+	if (want->stale)
+		return "data of a volume that is NUMBERED is given up by FORGOTTEN, not by STALE";
 	if (!want->has_attach)
 		return "a volume that is NUMBERED needs its access number, ATTACH";
 	if (want->attach >= MESH_NUMBER_MAX)

@@ -17,7 +17,9 @@
 struct mesh_access_want {
 	bool	numbered;
 	bool	ro;
-	bool	has_attach, has_served, has_bars;
+	bool	has_attach, has_served;
+	bool	has_facts;		/* BARS and what else is of NUMBERED alone */
+	bool	stale;
 	u64	attach;			/* the volume's number */
 	u64	served;			/* the number served so far */
 };

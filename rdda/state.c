@@ -227,6 +227,8 @@ int rdda_reject_errno(unsigned int reason)
 		return -ENOTUNIQ;
 	case RDDA_REJ_ROLE:
 		return -EPERM;
+	case RDDA_REJ_REMOVED:
+		return -EKEYREVOKED;
 	default:
 		return -ECONNREFUSED;
 	}
@@ -254,6 +256,8 @@ const char *rdda_reject_text(unsigned int reason)
 		return "another host lives under this host's UUID";
 	case RDDA_REJ_ROLE:
 		return "the target says that this host's key is not of its role";
+	case RDDA_REJ_REMOVED:
+		return "this host was removed from the cluster, and has to join again";
 	default:
 		return "nothing there serves RDDA";
 	}

@@ -141,6 +141,8 @@ enum rdda_reject_reason {
 	RDDA_REJ_NOT_READY	= 7,	/* the target has no identity yet: meshd not running */
 	RDDA_REJ_TWIN		= 8,	/* another boot of this host UUID lives */
 	RDDA_REJ_ROLE		= 9,	/* the key named or proved is not of the role named */
+	RDDA_REJ_REMOVED	= 10,	/* the host was removed from the cluster */
+	RDDA_REJ_LAST		= RDDA_REJ_REMOVED
 };
 
 struct rdda_reject {

@@ -9,6 +9,16 @@ u64 mesh_evict_frozen(const struct mesh_group *g)
 	return g->evict && evict_frozen(g->evict) ? BIT_ULL(g->evict->slot) : 0;
 }
 
+/*
+ * Return: slots whose successor may be in a roster by now, and is not here; with the engine owned.
+ */
+u64 mesh_evict_away(const struct mesh_group *g)
+{
+	const struct mesh_evict *ev = g->evict;
+
+	return ev && ev->state == EVICT_SWAPPING && !evict_up(ev->member) ? BIT_ULL(ev->slot) : 0;
+}
+
 /* Before a member I/O is sent; with the engine owned. Return: true if the I/O is put on hold. */
 bool mesh_evict_hold(struct mesh_group *g, struct mesh_gio *gio)
 {

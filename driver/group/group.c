@@ -118,8 +118,11 @@ static void group_free(struct mesh_group *g)
 
 	mesh_group_witness_exit(g);
 	mesh_group_committed_exit(g);
-	for (i = 0; i < g->width; i++)
+	for (i = 0; i < g->width; i++) {
 		mesh_roster_free(g->slots[i].roster);
+		if (g->slots[i].leaving)
+			mesh_member_put(g->slots[i].leaving);
+	}
 	mesh_group_io_exit(g);
 	kvfree(g);
 }
@@ -184,10 +187,9 @@ static struct mesh_group *group_make(struct mesh_layout *l, u32 segment, u32 col
 	g->column = column;
 	g->conf = *conf;
 	g->conf.fresh = l->fresh && test_bit(segment, l->fresh);
-	for (i = 0; i < g->width; i++) {
+	for (i = 0; i < g->width; i++)
 		g->slots[i].member = l->member_slots[prot_places(l->prot)[first + i].member].member;
-		g->slots[i].shut = l->bars && test_bit(first + i, l->bars);
-	}
+	mesh_group_facts_init(g, l, first);
 	group_config(g, l, s, first);
 	if (group_memory(g)) {
 		group_free(g);

@@ -22,6 +22,7 @@
  *   leave.c   I/O never ended by the device is left to the member, with the I/O's memory
  *   roster.c  rosters read from members, and written to members
  *   witness.c ... and noted by meshd
+ *   facts.c   ... under an access number: the store as witness, its facts, and reads
  *   committed.c ... the last one, for meshd: events, answers
  *   evict.h   a member in sync gives its place to a copy
  *   pace.c    the speed of background work
@@ -244,6 +245,11 @@ struct mesh_group_slot {
 	struct mesh_member	*member;
 	/* a reference to the replaced member, while I/O may be at that member; group->lock */
 	struct mesh_member	*before;
+	/*
+	 * a reference to the extent that the roster found may have here in place of the layout's,
+	 * until the layout's has the place; group->lock
+	 */
+	struct mesh_member	*leaving;
 	struct mesh_member_link	link;
 	struct mesh_group	*group;
 	u64			data;		/* byte of the member where its data begins */
@@ -279,12 +285,24 @@ struct mesh_group_slot {
 	unsigned long		stuck_at;	/* jiffies, while @failing; 0: not; the runner's */
 };
 
+/* An extent that a roster may have in sync at a place for which the layout names another one. */
+struct mesh_leaving {
+	struct mesh_member_conf	conf;
+	u32			place;
+	struct mesh_member	*member;	/* while its layout is opened; NULL: not there */
+};
+
 /* Facts about the attachment from a message. */
 struct mesh_group_conf {
+	struct mesh_leaving	*leavings;	/* of the message; not of a group */
+	u32			nr_leavings;
 	u64	salt;
 	u64	attach;		/* the attach number must be above this one; without access */
 	bool	fresh;
 	bool	stale;
+	/* numbered, as the last message has them; READ_ONCE() */
+	bool	again, beside_store;
+	u64	forgotten;	/* slots; of a group alone, not from the message */
 };
 
 /* Rosters noted by this host's meshd; unused in groups whose members decide alone. */
@@ -303,6 +321,9 @@ struct mesh_group_witness {
 	unsigned long		sent_at, said_at;
 	/* a roster waits for meshd's note; group->lock, READ_ONCE() */
 	bool			waits;
+	/* jiffies of the first request without an answer since, 0: none; group->lock */
+	unsigned long		open_since;
+	unsigned long		heard_at;	/* jiffies of the last answer; group->lock */
 };
 
 struct mesh_group {
@@ -343,7 +364,10 @@ struct mesh_group {
 	bool			few;
 	/* ... because a writer has attached the group; likewise */
 	bool			overtaken;
-	u8			held;	/* members needed here for reads; written like @cfg */
+	/* members needed here for reads, of @heard; with the engine owned */
+	u8			held;
+	u64			heard;	/* slots; 0: those in sync; likewise */
+	u64	bars;	/* slots where no member joins, confirmed; group->lock, READ_ONCE() */
 	/* jiffies of the last tick that found too few members to go on without one; the runner's */
 	unsigned long		lacked_at;
 	unsigned long		idle_at, hour_at;	/* jiffies; the runner's */
@@ -458,6 +482,7 @@ bool mesh_group_up(const struct mesh_group_slot *slot);
 u8 mesh_group_role(struct mesh_group *g, u32 slot);
 u64 mesh_group_behind(struct mesh_group *g, u32 slot);
 bool mesh_group_named(const struct mesh_group *g, u32 slot);	/* with group->lock */
+void mesh_group_barred(struct mesh_group *g);			/* likewise */
 int mesh_group_note(struct mesh_group *g, struct mesh_member *m, u64 attach);
 bool mesh_group_overtaken(const struct mesh_group_slot *slot);
 unsigned long mesh_group_member_timeout(void);
@@ -567,6 +592,7 @@ void mesh_group_refill(struct mesh_group *g);
 void mesh_group_ended(struct mesh_group *g, struct mesh_gio *gio, struct mesh_group_todo *todo);
 void mesh_group_watch(struct mesh_group *g, struct mesh_group_todo *todo);
 void mesh_group_retry(struct mesh_group *g, struct mesh_group_todo *todo);
+void mesh_group_count(struct mesh_group *g);
 
 /*
  * pace.c; _pace(), _arm() and _request() with the engine owned. The rate: bytes a second, 0: no
@@ -590,12 +616,23 @@ void mesh_group_clean(struct mesh_group *g);
 void mesh_group_forget(struct mesh_group *g, u32 slot);
 void mesh_group_take_place(struct mesh_group *g, u32 slot, struct mesh_member *m);
 
-/* join.c; the first two with group->lock */
+/* join.c; the first three with group->lock */
 void mesh_group_swap(struct mesh_group *g);
+bool mesh_group_place(struct mesh_group *g, const struct prot_roster *r);
 void mesh_group_left(struct mesh_group *g, u64 members);
 int mesh_groups_rejoin(struct mesh_layout *l, u32 member);
-int mesh_groups_bar(struct mesh_layout *l, const unsigned long *bars);
+int mesh_group_bar(struct mesh_group *g, u64 bars);
 void mesh_group_join_work(struct work_struct *work);
+
+/* facts.c; all but the first two with group->lock */
+int mesh_groups_facts(struct mesh_layout *l, const struct mesh_group_conf *conf,
+		      const struct mesh_layout *with);
+void mesh_group_facts_init(struct mesh_group *g, const struct mesh_layout *l, u32 first);
+void mesh_group_facts(struct mesh_group *g, struct prot_attach *a);
+void mesh_group_reads_need(struct mesh_group *g);
+int mesh_group_store_step(struct mesh_group *g);
+unsigned long mesh_group_store_poll(const struct mesh_group *g);
+bool mesh_group_store_undone(const struct mesh_group *g);
 
 /* witness.c; all but the first four with group->lock, the last two do not wait for meshd */
 int mesh_group_witness_init(struct mesh_group *g);
@@ -605,6 +642,7 @@ void mesh_group_answered(struct mesh_group *g, u32 port, const void *roster, u32
 const struct prot_roster *mesh_group_recall(struct mesh_group *g, unsigned long wait, bool *here);
 bool mesh_group_noted(struct mesh_group *g, const struct prot_roster *r, unsigned long wait);
 bool mesh_group_may_write(struct mesh_group *g);
+void mesh_group_recall_later(struct mesh_group *g);
 int mesh_group_witness_step(struct mesh_group *g);
 
 /* State of an eviction, for readers. */
@@ -616,6 +654,7 @@ struct mesh_evict_seen {
 
 /* evict_hold.c; with the engine owned */
 u64 mesh_evict_frozen(const struct mesh_group *g);
+u64 mesh_evict_away(const struct mesh_group *g);
 bool mesh_evict_hold(struct mesh_group *g, struct mesh_gio *gio);
 
 /* evict_io.c; likewise */

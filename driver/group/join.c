@@ -123,6 +123,60 @@ static bool join_keeps(struct mesh_group *g, u32 i, const struct mesh_member *m)
 	return keeps;
 }
 
+/*
+ * A slot may have a leaving extent: while the group opens, mesh_group_place() says which of the
+ * two has the place. When the layout's has it, the leaving extent is closed. Return: true if the
+ * slot is not to be swapped.
+ */
+static bool join_leaving(struct mesh_group *g, u32 i)
+{
+	struct mesh_group_slot *slot = &g->slots[i];
+
+	if (!slot->leaving)
+		return false;
+	if (READ_ONCE(g->state) == MESH_GROUP_OPENING)
+		return true;
+	if (slot->member != slot->leaving && mesh_group_named(g, i)) {
+		mesh_member_put_later(slot->leaving);
+		slot->leaving = NULL;
+	}
+	return false;
+}
+
+/*
+ * Give each place with a leaving extent to the extent that @r, the roster to go on from, has in
+ * sync there. While the group opens. Return: true if a place has changed: the rosters are to be
+ * read again.
+ */
+bool mesh_group_place(struct mesh_group *g, const struct prot_roster *r)
+{
+	bool changed = false;
+	struct mesh_member *m;
+	u32 i;
+
+	lockdep_assert_held(&g->lock);
+	for (i = 0; i < g->width; i++) {
+		struct mesh_group_slot *slot = &g->slots[i];
+
+		if (!slot->leaving || slot->before || mesh_roster_busy(slot) ||
+		    !(r->in_sync >> i & 1) ||
+		    !memcmp(r->uuid[i], &slot->member->conf.uuid, PROT_UUID_LEN))
+			continue;
+		m = join_wanted(g, i);
+		if (!m) {
+			m = slot->leaving;
+			refcount_inc(&m->refs);
+		}
+		if (memcmp(r->uuid[i], &m->conf.uuid, PROT_UUID_LEN)) {
+			mesh_member_put_later(m);
+			continue;
+		}
+		mesh_group_take_place(g, i, m);
+		changed = true;
+	}
+	return changed;
+}
+
 /* Give the slots the members of the layout in use; the start work's. */
 void mesh_group_swap(struct mesh_group *g)
 {
@@ -131,6 +185,8 @@ void mesh_group_swap(struct mesh_group *g)
 
 	for (i = 0; i < g->width; i++) {
 		mesh_group_forget(g, i);
+		if (join_leaving(g, i))
+			continue;
 		m = join_wanted(g, i);
 		if (!m)
 			continue;
@@ -225,7 +281,8 @@ static int join_shut(struct mesh_group *g, u32 i)
 	u64 bit = BIT_ULL(i);
 
 	lockdep_assert_held(&g->lock);
-	if (g->ms.pending && g->ms.pend.in_sync & ~g->ms.cur.in_sync & bit)
+	if (g->ms.pending && (g->ms.pend.in_sync & ~g->ms.cur.in_sync & bit ||
+			      memcmp(g->ms.pend.uuid[i], g->ms.cur.uuid[i], PROT_UUID_LEN)))
 		return -EBUSY;
 	WRITE_ONCE(g->slots[i].shut, true);
 	mesh_group_own(g);
@@ -236,12 +293,12 @@ static int join_shut(struct mesh_group *g, u32 i)
 	return 0;
 }
 
-static bool join_barred(u32 place, const unsigned long *bars)
-{
-	return bars && test_bit(place, bars);
-}
-
-static int join_bar(struct mesh_group *g, u32 first, const unsigned long *bars)
+/*
+ * Let no member join at slots with a bit in @bars; at others members may. Sleeps, within
+ * MESH_SETTLE_MS. Return: 0; -EBUSY: a member joins right now, or the group still writes rosters;
+ * -EINTR.
+ */
+int mesh_group_bar(struct mesh_group *g, u64 bars)
 {
 	unsigned long until = jiffies + msecs_to_jiffies(MESH_SETTLE_MS);
 	bool differs = false;
@@ -250,7 +307,7 @@ static int join_bar(struct mesh_group *g, u32 first, const unsigned long *bars)
 	u32 i;
 
 	for (i = 0; i < g->width; i++)
-		differs |= READ_ONCE(g->slots[i].shut) != join_barred(first + i, bars);
+		differs |= READ_ONCE(g->slots[i].shut) != (bars >> i & 1);
 	if (!differs)	/* the lock may be held for as long as members do not answer */
 		return 0;
 	err = mesh_lock_until(&g->lock, until);
@@ -258,32 +315,19 @@ static int join_bar(struct mesh_group *g, u32 first, const unsigned long *bars)
 		return err;
 	noio = memalloc_noio_save();	/* as in evict_start() */
 	for (i = 0; i < g->width && !err; i++) {
-		bool shut = join_barred(first + i, bars);
+		bool shut = bars >> i & 1;
 
 		if (shut && !g->slots[i].shut)
 			err = join_shut(g, i);
 		else if (!shut)
 			WRITE_ONCE(g->slots[i].shut, false);
+		if (!err)
+			g->ms.barred = (g->ms.barred & ~BIT_ULL(i)) | (u64)shut << i;
 	}
+	mesh_group_barred(g);
 	memalloc_noio_restore(noio);
 	mutex_unlock(&g->lock);
 	queue_delayed_work(mesh_wq, &g->start_work, 0);
-	return err;
-}
-
-/*
- * Let no member join its group at places with a bit in @bars, NULL: none; at others members may.
- * Sleeps, within MESH_SETTLE_MS for each group. Return: 0; -EBUSY: a member joins right now, or a
- * group still writes rosters; -EINTR.
- */
-int mesh_groups_bar(struct mesh_layout *l, const unsigned long *bars)
-{
-	int err = 0;
-	u32 i;
-
-	for (i = 0; l->groups && i < l->prot->nr_places && !err; i++)
-		if (l->groups[i])
-			err = join_bar(l->groups[i], i, bars);
 	return err;
 }
 

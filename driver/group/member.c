@@ -32,10 +32,11 @@ static bool member_up(const struct mesh_group_slot *slot)
 
 /*
  * Note if fewer members are here than a read needs; requests then wait, as members may come back.
+ * With the engine owned.
  */
-static void member_count(struct mesh_group *g)
+void mesh_group_count(struct mesh_group *g)
 {
-	u64 here = g->engine->in_sync & ~g->engine->failed, lost = 0;
+	u64 here = (g->heard ?: g->engine->in_sync) & ~g->engine->failed, lost = 0;
 	bool before = g->overtaken, few;
 	u32 i;
 
@@ -44,6 +45,8 @@ static void member_count(struct mesh_group *g)
 			here &= ~BIT_ULL(i);
 		lost += mesh_group_overtaken(&g->slots[i]);
 	}
+	if (g->heard)
+		here &= ~mesh_evict_away(g);
 	few = hweight64(here) < g->held;
 	WRITE_ONCE(g->few, few);
 	WRITE_ONCE(g->overtaken, few && lost);
@@ -168,7 +171,7 @@ void mesh_group_retry(struct mesh_group *g, struct mesh_group_todo *todo)
 		member_resend(g, todo);
 	for (i = 0; i < g->width; i++)
 		member_note_late(g, i);
-	member_count(g);
+	mesh_group_count(g);
 	mesh_evict_watch(g, todo);
 }
 

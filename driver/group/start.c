@@ -25,6 +25,7 @@
 #define START_RESTART	(2 * HZ)	/* how long a restart waits for the rest of the members */
 #define START_FAILED	(2 * HZ)	/* the same, where labels may have been written */
 #define START_NOTED	(5 * HZ)	/* how long an attach waits for meshd to answer */
+#define START_AWAY	HZ		/* the same, where meshd has said that the store is away */
 
 static unsigned int attach_wait_ms = 30000;
 module_param(attach_wait_ms, uint, 0644);
@@ -67,6 +68,8 @@ struct start_found {
 	bool	any;		/* @best is valid */
 	int	refused;	/* error of the decision, 0: not refused */
 	bool	deaf;		/* meshd has not noted a roster: go on without meshd */
+	const struct prot_roster *store;	/* noted by meshd; NULL: none is known */
+	bool	heard;		/* meshd has answered */
 	bool	waits;		/* other hosts may read on for a while */
 };
 
@@ -133,6 +136,21 @@ static const char *start_read(struct mesh_group *g, u64 up, struct start_found *
 	return NULL;
 }
 
+/*
+ * Find out what meshd has noted. Return: NULL, or the reason why the rosters are to be read again:
+ * the roster to go on from names another extent at a place.
+ */
+static const char *start_recall(struct mesh_group *g, struct start_found *f)
+{
+	const struct prot_roster *base = f->any ? &f->best : NULL;
+
+	f->store = mesh_group_recall(g, READ_ONCE(g->conf.again) ? START_AWAY : START_NOTED,
+				     &f->heard);
+	if (f->store && (!base || prot_roster_cmp(f->store, base) > 0))
+		base = f->store;
+	return base && mesh_group_place(g, base) ? "an extent that leaves is opened" : NULL;
+}
+
 /* The roster before the first one: all members are in sync, and equally empty. */
 static void start_first(struct mesh_group *g, struct prot_roster *r)
 {
@@ -180,8 +198,8 @@ static const char *start_decide(struct mesh_group *g, struct start_found *f)
 	for (i = 0; i < g->width; i++)
 		if (f->opened >> i & 1)
 			memcpy(opened[a.n++], &g->slots[i].member->conf.uuid, PROT_UUID_LEN);
-	a.store = mesh_group_recall(g, START_NOTED, &a.witness);
-	a.witness = a.witness && !f->deaf;
+	a.store = f->store;
+	a.witness = f->heard && !f->deaf;
 	a.highest = max(f->highest, a.store ? a.store->attach : 0);
 	a.found = &f->best;
 	a.opened = opened;
@@ -191,6 +209,7 @@ static const char *start_decide(struct mesh_group *g, struct start_found *f)
 		kfree(opened);
 		return why;
 	}
+	mesh_group_facts(g, &a);
 	err = g->cfg.ro ? prot_membership_read(&g->ms, &a) : prot_membership_begin(&g->ms, &a);
 	f->waits = prot_membership_must_wait(&a);
 	kfree(opened);
@@ -199,6 +218,8 @@ static const char *start_decide(struct mesh_group *g, struct start_found *f)
 		return "too few of the members that have all writes are here";
 	if (err == -EUCLEAN)
 		return "it was not detached cleanly; bring it in sync by an attach for writing";
+	if (err == -EEXIST)
+		return "its records are of a later access number";
 	if (err == -EAGAIN || (err && f->deaf))
 		return "meshd cannot note which members are missing";
 	if (err)
@@ -234,7 +255,9 @@ static void start_engine(struct mesh_group *g)
 	g->cfg.attach = r->attach;
 	g->cfg.epoch = r->epoch;
 	g->cfg.in_sync = r->in_sync;
-	g->held = g->ms.held;
+	g->held = prot_membership_held(&g->ms);
+	g->heard = g->ms.numbered ? prot_membership_heard(&g->ms) : 0;
+	mesh_group_barred(g);
 	WRITE_ONCE(g->witness.waits, false);
 	for (i = 0; g->cfg.ro && i < g->width; i++) {
 		/* a new member in another one's place, without data from the writer */
@@ -302,7 +325,7 @@ static const char *start_attach(struct mesh_group *g, u64 up)
 	u64 bad, broken, had = up;
 
 	while (!why) {
-		why = start_read(g, up, f) ?: start_decide(g, f);
+		why = start_read(g, up, f) ?: start_recall(g, f) ?: start_decide(g, f);
 		/* if some members have failed meanwhile, the next try may succeed */
 		WRITE_ONCE(g->refused, up == had ? f->refused : 0);
 		if (why || g->cfg.ro)
@@ -401,7 +424,7 @@ static bool start_outdated(struct mesh_group *g)
 	return now.numbered && !g->cfg.ro && !mesh_access_is(now.number, g->ms.cur.attach);
 }
 
-/* Stop a group that is to begin again under a higher access number; requests wait meanwhile. */
+/* Stop a group that is to begin again under a higher number; requests wait meanwhile. */
 static void start_retake(struct mesh_group *g)
 {
 	u32 i;
@@ -465,7 +488,9 @@ static int start_propose(struct mesh_group *g)
 		return -EBUSY;
 	if (g->ms.pending)
 		return 0;
-	return add ? prot_membership_add(&g->ms, __ffs64(add)) : mesh_group_witness_step(g);
+	if (add)
+		return prot_membership_add(&g->ms, __ffs64(add));
+	return g->ms.numbered ? mesh_group_store_step(g) : mesh_group_witness_step(g);
 }
 
 /* Fail the members on which a roster cannot be written. */
@@ -501,9 +526,19 @@ static void start_commit(struct mesh_group *g)
 			g->segment, g->column, now & ~before);
 }
 
+/* No roster is pending. @err: of start_propose(), which is called again after a while. */
+static void start_settled(struct mesh_group *g, int err)
+{
+	unsigned long delay = err ? START_AGAIN : mesh_group_store_poll(g);
+
+	if (delay)
+		start_again(g, delay);
+}
+
 /*
  * Write rosters, one after the other, until no change is left. A roster that a member did not take
- * is written again later; only a member with a lasting error is failed.
+ * is written again later; only a member with a lasting error is failed. A roster that adds a member
+ * under an access number is written in two steps, the new member last.
  */
 static void start_rosters(struct mesh_group *g)
 {
@@ -514,12 +549,14 @@ static void start_rosters(struct mesh_group *g)
 		err = start_propose(g);
 		if (err == -EAGAIN)
 			start_commit(g);
+		mesh_group_reads_need(g);
 		if (!g->ms.pending) {
-			if (err)
-				start_again(g, START_AGAIN);
+			start_settled(g, err);
 			return;
 		}
 		if (!mesh_group_may_write(g)) {
+			if (mesh_group_store_undone(g))
+				start_retake(g);
 			start_again(g, HZ);
 			return;
 		}
@@ -527,8 +564,11 @@ static void start_rosters(struct mesh_group *g)
 		good = mesh_roster_write(g, want, &broken);
 		if (start_written(g, good)) {
 			start_commit(g);
+			mesh_group_reads_need(g);
 			continue;
 		}
+		if (good == want)
+			continue;
 		start_broken(g, broken);
 		start_again(g, START_AGAIN);
 		return;

@@ -154,6 +154,13 @@ bool mesh_group_named(const struct mesh_group *g, u32 i)
 	return !memcmp(g->ms.cur.uuid[i], &g->slots[i].member->conf.uuid, PROT_UUID_LEN);
 }
 
+/* The membership, or its bars, have changed: readers see the confirmed bars. With group->lock. */
+void mesh_group_barred(struct mesh_group *g)
+{
+	lockdep_assert_held(&g->lock);
+	WRITE_ONCE(g->bars, prot_membership_barred(&g->ms));
+}
+
 /*
  * Request the member's target to note an attachment. An extent shared with another group may know a
  * higher number by now: as a number of the same host, the higher one fences as well. Return: 0, or

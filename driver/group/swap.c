@@ -69,7 +69,8 @@ static bool swap_may(struct mesh_group *g, u32 slot)
 {
 	lockdep_assert_held(&g->lock);
 	/* otherwise the place would be frozen until meshd is there */
-	if (g->ms.cur.flags & PROT_ROSTER_WITNESS && !mesh_nl_witness())
+	if (g->ms.cur.flags & PROT_ROSTER_WITNESS &&
+	    (!mesh_nl_witness() || (g->ms.numbered && g->witness.open_since)))
 		return false;
 	return g->state == MESH_GROUP_ACTIVE && !g->ms.pending && !g->slots[slot].before &&
 	       !(g->engine->failed & g->ms.cur.in_sync) &&

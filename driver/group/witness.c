@@ -8,6 +8,8 @@
  *     | roster, or a question -------> | writes a file, whole and durable
  *     | <------------ noted roster --- |
  *
+ * Of a volume with an access number meshd stands for the cluster's store: facts.c has what follows.
+ *
  * An unanswered request is sent again each second. The noted roster is compared as a whole: no
  * answer to an older request is taken for an answer to the present one.
  */
@@ -31,6 +33,12 @@ static bool witness_needed(const struct mesh_group *g)
 	return !g->cfg.ro && g->geo.k <= g->width - g->geo.k;
 }
 
+/* True: what is noted counts for an attach. What is forgotten is given up with the store alone. */
+static bool witness_counts(const struct mesh_group *g)
+{
+	return witness_needed(g) || (!g->cfg.ro && READ_ONCE(g->conf.forgotten));
+}
+
 int mesh_group_witness_init(struct mesh_group *g)
 {
 	struct mesh_group_witness *w = &g->witness;
@@ -38,7 +46,7 @@ int mesh_group_witness_init(struct mesh_group *g)
 	spin_lock_init(&w->lock);
 	init_waitqueue_head(&w->wait);
 	w->sent_at = jiffies - WITNESS_AGAIN;
-	if (!witness_needed(g))
+	if (!witness_needed(g) && (g->cfg.ro || !g->vol->access.numbered))
 		return 0;
 	w->block = kzalloc(PROT_ROSTER_BLOCK, GFP_KERNEL);
 	w->answer = kzalloc(MESHBLK_ROSTER_BYTES, GFP_KERNEL);
@@ -97,9 +105,18 @@ static bool witness_take(struct mesh_group *g)
 	if (!answered)
 		return false;
 	w->sent_at = jiffies - WITNESS_AGAIN;	/* the next question need not wait */
+	w->open_since = 0;
+	w->heard_at = jiffies;
 	w->any = bytes && !prot_roster_parse(w->block, &w->known, &g->cfg.owner, 0) &&
 		 !memcmp(&w->known.geo, &g->geo, sizeof(g->geo));
 	return true;
+}
+
+/* A request is without an answer from now on. */
+static void witness_open(struct mesh_group_witness *w)
+{
+	if (!w->open_since)
+		w->open_since = jiffies | 1;
 }
 
 /* Request meshd to note @r, NULL: to send the noted roster. At most once a second. */
@@ -108,6 +125,7 @@ static void witness_request(struct mesh_group *g, const struct prot_roster *r)
 	struct mesh_group_witness *w = &g->witness;
 
 	lockdep_assert_held(&g->lock);
+	witness_open(w);
 	if (time_before(jiffies, w->sent_at + WITNESS_AGAIN))
 		return;
 	w->sent_at = jiffies;
@@ -140,7 +158,7 @@ const struct prot_roster *mesh_group_recall(struct mesh_group *g, unsigned long 
 	unsigned long until = jiffies + wait;
 
 	*here = false;
-	if (!witness_needed(g))
+	if (!witness_counts(g))
 		return NULL;
 	witness_take(g);	/* an answer to an older request */
 	while (!*here && mesh_nl_witness() && time_before(jiffies, until) &&
@@ -152,23 +170,33 @@ const struct prot_roster *mesh_group_recall(struct mesh_group *g, unsigned long 
 	return g->witness.any ? &g->witness.known : NULL;
 }
 
+/* Request the noted roster, whenever the answer comes. */
+void mesh_group_recall_later(struct mesh_group *g)
+{
+	lockdep_assert_held(&g->lock);
+	witness_request(g, NULL);
+}
+
 /*
  * Return: true if @r is noted. If not, request the note, and wait for at most @wait. With @wait 0,
  * do not wait for meshd.
  */
 bool mesh_group_noted(struct mesh_group *g, const struct prot_roster *r, unsigned long wait)
 {
+	struct mesh_group_witness *w = &g->witness;
 	unsigned long until = jiffies + wait;
 
 	do {
 		witness_take(g);
 		if (witness_has(g, r))
 			return true;
-		if (!mesh_nl_witness() || mesh_group_abandoned(g))
+		if (!mesh_nl_witness() || mesh_group_abandoned(g)) {
+			witness_open(w);	/* its absence is counted, too */
 			return false;
+		}
 		witness_request(g, r);
 		if (wait)
-			wait_event_timeout(g->witness.wait, witness_ends(g), WITNESS_AGAIN);
+			wait_event_timeout(w->wait, witness_ends(g), WITNESS_AGAIN);
 	} while (wait && time_before(jiffies, until));
 	return false;
 }

@@ -26,7 +26,10 @@ int mesh_nl_access(struct genl_info *info, bool ro, struct mesh_access_want *wan
 		.ro = ro,
 		.has_attach = a[MESHBLK_A_ATTACH],
 		.has_served = a[MESHBLK_A_SERVED],
-		.has_bars = a[MESHBLK_A_BARS],
+		.has_facts = a[MESHBLK_A_BARS] || a[MESHBLK_A_FORGOTTEN] ||
+			     a[MESHBLK_A_AGAIN] || a[MESHBLK_A_BESIDE_STORE] ||
+			     a[MESHBLK_A_LEAVINGS],
+		.stale = nla_get_flag(a[MESHBLK_A_STALE]),
 	};
 	if (want->has_attach)
 		want->attach = nla_get_u64(a[MESHBLK_A_ATTACH]);
@@ -40,27 +43,30 @@ int mesh_nl_access(struct genl_info *info, bool ro, struct mesh_access_want *wan
 	return -EINVAL;
 }
 
-/* Parse the places where no member may join. @bars: set to a bit for each place, or to NULL. */
-int mesh_nl_bars(struct genl_info *info, u32 places, unsigned long **bars)
+/*
+ * Parse places: BARS or FORGOTTEN, as @attr says. @bits: set to a bit for each place, or to NULL.
+ */
+int mesh_nl_places_of(struct genl_info *info, int attr, u32 places, unsigned long **bits)
 {
-	const struct nlattr *a = info->attrs[MESHBLK_A_BARS];
+	const struct nlattr *a = info->attrs[attr];
 	const u8 *data = a ? nla_data(a) : NULL;
 	u32 i, place;
 
-	*bars = NULL;
+	*bits = NULL;
 	if (!a)
 		return 0;
 	if (nla_len(a) % sizeof(u32))
-		return mesh_nl_refuse(info, -EINVAL, "BARS holds places, each a u32");
-	*bars = kvcalloc(BITS_TO_LONGS(places), sizeof(**bars), GFP_KERNEL);
-	if (!*bars)
+		return mesh_nl_refuse(info, -EINVAL, "BARS and FORGOTTEN hold places, each a u32");
+	*bits = kvcalloc(BITS_TO_LONGS(places), sizeof(**bits), GFP_KERNEL);
+	if (!*bits)
 		return -ENOMEM;
 	for (i = 0; i < nla_len(a) / sizeof(u32); i++) {
 		/* aligned to 4 bytes only */
 		memcpy(&place, data + i * sizeof(u32), sizeof(u32));
 		if (place >= places)
-			return mesh_nl_refuse(info, -EINVAL, "BARS names no place of the layout");
-		__set_bit(place, *bars);
+			return mesh_nl_refuse(info, -EINVAL,
+					      "BARS or FORGOTTEN names no place of the layout");
+		__set_bit(place, *bits);
 	}
 	return 0;
 }
@@ -76,7 +82,7 @@ static int nl_put_bars(struct sk_buff *skb, struct mesh_layout *l)
 		return -EMSGSIZE;
 	for (i = 0; l->groups && i < l->prot->nr_places; i++)
 		for (n = 0; l->groups[i] && n < l->groups[i]->width; n++)
-			if (READ_ONCE(l->groups[i]->slots[n].shut))
+			if (READ_ONCE(l->groups[i]->bars) >> n & 1)
 				places[k++] = i + n;
 	if (k)
 		err = nla_put(skb, MESHBLK_A_BARS, k * sizeof(*places), places);

@@ -5,6 +5,7 @@
 #include <linux/slab.h>
 #include <linux/sort.h>
 
+#include "driver/group/group.h"
 #include "driver/netlink/netlink.h"
 #include "protect/engine/geometry.h"
 
@@ -21,6 +22,7 @@ static const struct nla_policy member_policy[MESHBLK_M_MAX + 1] = {
 	[MESHBLK_M_SIZE] = NLA_POLICY_MIN(NLA_U64, 1),
 	[MESHBLK_M_LBA] = { .type = NLA_U32 },
 	[MESHBLK_M_START] = { .type = NLA_U64 },
+	[MESHBLK_M_PLACE] = { .type = NLA_U32 },
 };
 
 static const struct nla_policy segment_policy[MESHBLK_G_MAX + 1] = {
@@ -317,4 +319,41 @@ free:
 	kvfree(*confs);
 	kvfree(mem);
 	return err;
+}
+
+/*
+ * Parse LEAVINGS, of a message with the checked layout @l. @groups: the array is set, to be freed
+ * with kvfree().
+ */
+int mesh_nl_leavings(struct genl_info *info, const struct prot_layout *l, bool rw,
+		     struct mesh_group_conf *groups)
+{
+	struct nlattr *top = info->attrs[MESHBLK_A_LEAVINGS], *e;
+	struct mesh_leaving *x;
+	int rem, err;
+	u32 n = 0;
+
+	if (!top)
+		return 0;
+	nla_for_each_nested(e, top, rem)
+		n++;
+	groups->leavings = kvcalloc(n, sizeof(*groups->leavings), GFP_KERNEL);
+	if (n && !groups->leavings)
+		return -ENOMEM;
+	nla_for_each_nested(e, top, rem) {
+		struct nlattr *place;
+
+		x = &groups->leavings[groups->nr_leavings];
+		err = nla_type(e) == MESHBLK_A_MEMBER ? mesh_nl_member(e, &x->conf, rw, info) :
+		      mesh_nl_refuse(info, -EINVAL, "LEAVINGS holds MEMBER alone");
+		if (err)
+			return err;
+		place = nla_find(nla_data(e), nla_len(e), MESHBLK_M_PLACE);
+		if (!place || nla_get_u32(place) >= l->nr_places)
+			return mesh_nl_refuse(info, -EINVAL,
+					      "LEAVINGS names no place of the layout");
+		x->place = nla_get_u32(place);
+		groups->nr_leavings++;
+	}
+	return 0;
 }

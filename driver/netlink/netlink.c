@@ -47,6 +47,10 @@ static const struct nla_policy volume_policy[MESHBLK_A_MAX + 1] = {
 	[MESHBLK_A_NUMBERED] = { .type = NLA_FLAG },
 	[MESHBLK_A_SERVED] = { .type = NLA_U64 },
 	[MESHBLK_A_BARS] = { .type = NLA_BINARY },
+	[MESHBLK_A_FORGOTTEN] = { .type = NLA_BINARY },
+	[MESHBLK_A_AGAIN] = { .type = NLA_FLAG },
+	[MESHBLK_A_BESIDE_STORE] = { .type = NLA_FLAG },
+	[MESHBLK_A_LEAVINGS] = { .type = NLA_NESTED },
 };
 
 static const struct nla_policy volume_del_policy[MESHBLK_A_MAX + 1] = {

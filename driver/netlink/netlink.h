@@ -22,6 +22,7 @@
 
 struct mesh_access_want;
 struct mesh_group;
+struct mesh_group_conf;
 struct mesh_layout;
 struct mesh_volume;
 struct prot_layout;
@@ -51,11 +52,13 @@ int mesh_nl_member(struct nlattr *attr, struct mesh_member_conf *conf, bool rw,
 		   struct genl_info *info);
 int mesh_nl_layout(struct genl_info *info, u32 lba, bool rw, struct prot_layout **prot,
 		   struct mesh_member_conf **confs, unsigned long **fresh);
+int mesh_nl_leavings(struct genl_info *info, const struct prot_layout *l, bool rw,
+		     struct mesh_group_conf *groups);
 int mesh_nl_put_groups(struct sk_buff *skb, struct mesh_layout *l);
 
 /* access.c */
 int mesh_nl_access(struct genl_info *info, bool ro, struct mesh_access_want *want);
-int mesh_nl_bars(struct genl_info *info, u32 places, unsigned long **bars);
+int mesh_nl_places_of(struct genl_info *info, int attr, u32 places, unsigned long **bits);
 int mesh_nl_put_access(struct sk_buff *skb, struct mesh_volume *vol, struct mesh_layout *l);
 int mesh_nl_put_roster(struct sk_buff *skb, struct mesh_group *g);
 

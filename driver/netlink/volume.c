@@ -3,6 +3,7 @@
 #define pr_fmt(fmt) "meshblk: " fmt
 #include <linux/slab.h>
 
+#include "driver/group/group.h"
 #include "driver/netlink/netlink.h"
 #include "driver/volume/volume.h"
 #include "rdda/rdda.h"
@@ -72,7 +73,11 @@ static int mesh_nl_groups(struct genl_info *info, const uuid_t *volume,
 {
 	struct nlattr **a = info->attrs;
 
-	*groups = (struct mesh_group_conf) { .stale = nla_get_flag(a[MESHBLK_A_STALE]) };
+	*groups = (struct mesh_group_conf) {
+		.stale = nla_get_flag(a[MESHBLK_A_STALE]),
+		.again = nla_get_flag(a[MESHBLK_A_AGAIN]),
+		.beside_store = nla_get_flag(a[MESHBLK_A_BESIDE_STORE]),
+	};
 	if (a[MESHBLK_A_ATTACH])
 		groups->attach = nla_get_u64(a[MESHBLK_A_ATTACH]);
 	return a[MESHBLK_A_SALT_SERIAL] ? mesh_nl_salt(info, volume, &groups->salt) : 0;
@@ -95,8 +100,13 @@ int mesh_nl_volume_set(struct sk_buff *skb, struct genl_info *info)
 			     &layout.fresh);
 	if (err)
 		return err;
-	err = mesh_nl_bars(info, layout.prot->nr_places, &layout.bars) ?:
+	err = mesh_nl_places_of(info, MESHBLK_A_BARS, layout.prot->nr_places, &layout.bars) ?:
+	      mesh_nl_places_of(info, MESHBLK_A_FORGOTTEN, layout.prot->nr_places,
+				&layout.forgotten) ?:
+	      mesh_nl_leavings(info, layout.prot, !conf.ro, &groups) ?:
 	      mesh_volume_set(&conf, &layout, &groups, info->extack);
+	kvfree(groups.leavings);
+	kvfree(layout.forgotten);
 	kvfree(layout.bars);
 	kvfree(layout.fresh);
 	kvfree(layout.members);

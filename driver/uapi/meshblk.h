@@ -58,8 +58,9 @@ enum meshblk_cmd {
 	MESHBLK_CMD_TARGET_DEL,		/* TARGET_ID */
 	MESHBLK_CMD_TARGET_GET,		/* dump, or TARGET_ID */
 	/*
-	 * the whole layout; attaches or replaces. [NUMBERED ATTACH [SERVED] [BARS]]: who may use
-	 * the volume is ordered by access numbers (number.h)
+	 * the whole layout; attaches or replaces. [NUMBERED ATTACH [SERVED] [BARS] [FORGOTTEN]
+	 * [AGAIN] [BESIDE_STORE] [LEAVINGS]]: who may use the volume is ordered by access numbers
+	 * (number.h); BARS to BESIDE_STORE are in effect as the last message has them
 	 */
 	MESHBLK_CMD_VOLUME_SET,
 	/* VOLUME_UUID [FORCE]; of a NUMBERED volume the answer has GROUPS, with PLACE and ROSTER */
@@ -72,7 +73,8 @@ enum meshblk_cmd {
 	MESHBLK_CMD_WITNESS,		/* this socket answers ROSTER_NOTE from now on */
 	/*
 	 * to the witness: VOLUME_UUID PLACE [ROSTER]: note the roster durably in place of the last
-	 * one, and reply; without ROSTER: only reply
+	 * one, and reply; without ROSTER: only reply. NUMBERED: the witness stands for the
+	 * cluster's store, and does not reply while it cannot reach the store
 	 */
 	MESHBLK_CMD_ROSTER_NOTE,
 	/* VOLUME_UUID PLACE [ROSTER]: the roster that is noted, if any */
@@ -155,7 +157,10 @@ enum meshblk_attr {
 	 * retake; in answers: not everything that is here has the higher number yet
 	 */
 	MESHBLK_A_SERVED,
-	/* u32[]: places where no member may join its group; in answers those where none does */
+	/*
+	 * u32[]: places where no member may join its group; in answers those where none does, which
+	 * leaves out the places of a group while a roster of it is being written
+	 */
 	MESHBLK_A_BARS,
 	MESHBLK_A_EXTENT_UUID,		/* 16 bytes */
 	MESHBLK_A_WRITERS,		/* u32: openings of an extent for writing */
@@ -164,6 +169,24 @@ enum meshblk_attr {
 	MESHBLK_A_UNKNOWN,
 	/* u64: the number that ended the use of a fenced volume, of HOST_UUID */
 	MESHBLK_A_FENCED,
+	/*
+	 * u32[]: places whose extents were forgotten for good: what only these have is given up;
+	 * each has some member in the message that is away
+	 */
+	MESHBLK_A_FORGOTTEN,
+	/* flag: the store is away, and this host comes back by its own record: no witness */
+	MESHBLK_A_AGAIN,
+	/*
+	 * flag: a member is on the only store host, and this host is another one: where a group
+	 * could go on with half of its members, the store is no witness
+	 */
+	MESHBLK_A_BESIDE_STORE,
+	/*
+	 * nested array of MEMBER with PLACE, at most one of a group: extents that a roster may have
+	 * in sync at a place for which the layout names another one. Count at an attach, which then
+	 * begins with them, and copies them
+	 */
+	MESHBLK_A_LEAVINGS,
 	__MESHBLK_A_MAX,
 };
 
@@ -200,6 +223,8 @@ enum meshblk_member_attr {
 	MESHBLK_M_ATTACH,
 	/* 16 bytes, in answers, refused with EBUSY: the host that has the extent open */
 	MESHBLK_M_HOLDER,
+	/* u32, LEAVINGS: the place */
+	MESHBLK_M_PLACE,
 	__MESHBLK_M_MAX,
 };
 
@@ -379,7 +404,10 @@ enum meshblk_event {
 
 enum meshtgt_cmd {
 	MESHTGT_CMD_UNSPEC,
-	/* HOST_UUID [KEY_ID KEY_SERIAL [KEY_ID2 KEY_SERIAL2]] [HOST_ROLE] */
+	/*
+	 * HOST_UUID [KEY_ID KEY_SERIAL [KEY_ID2 KEY_SERIAL2]] [HOST_ROLE] [REMOVED]; answered when
+	 * sessions of removed hosts, and of keys no longer in use, have been ended
+	 */
 	MESHTGT_CMD_IDENTITY_SET,
 	MESHTGT_CMD_LISTEN,		/* ADDR [PORT]: "0.0.0.0" and "::" for all */
 	/*
@@ -453,6 +481,11 @@ enum meshtgt_attr {
 	MESHTGT_A_ATTACH,		/* u64: number to be noted, 0: none */
 	MESHTGT_A_CHECK,		/* flag: give the same answer, and change nothing */
 	MESHTGT_A_NUMBERED,		/* flag: ATTACH is an access number, and orders alone */
+	/*
+	 * hosts that were removed from the cluster, 16 bytes each, all of them: refused whatever
+	 * key they have; without it, those that were set before stay
+	 */
+	MESHTGT_A_REMOVED,
 	__MESHTGT_A_MAX,
 };
 

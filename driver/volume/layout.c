@@ -148,6 +148,7 @@ void mesh_layout_discard(struct mesh_layout *l)
 {
 	mesh_layout_close(l);
 	percpu_ref_exit(&l->ref);
+	kvfree(l->forgotten);
 	kvfree(l->bars);
 	kvfree(l->fresh);
 	kvfree(l->prot);
@@ -173,6 +174,30 @@ static int mesh_layout_late(struct mesh_layout *l, struct netlink_ext_ack *extac
 		return -EBUSY;
 	}
 	return 0;
+}
+
+/* Open the extents that leave: where one cannot be opened, it is away. */
+static void layout_leavings_open(struct mesh_layout *l, const struct mesh_group_conf *groups)
+{
+	u32 i;
+
+	/* the groups of a volume that is attached already have theirs */
+	for (i = 0; i < groups->nr_leavings && !READ_ONCE(l->vol->taken); i++) {
+		struct mesh_leaving *x = &groups->leavings[i];
+
+		mesh_access_conf(l->vol, &x->conf);
+		if (mesh_member_get(&x->conf, &l->vol->conf.uuid, &x->member, NULL) < 0)
+			x->member = NULL;
+	}
+}
+
+static void layout_leavings_put(const struct mesh_group_conf *groups)
+{
+	u32 i;
+
+	for (i = 0; i < groups->nr_leavings; i++)
+		if (groups->leavings[i].member)
+			mesh_member_put_later(groups->leavings[i].member);
 }
 
 /*
@@ -214,7 +239,10 @@ int mesh_layout_open(struct mesh_layout *l, const struct mesh_member_conf *confs
 	}
 	/* Shared members may have been refused before. */
 	mesh_order_refused(l);
-	return mesh_groups_open(l, groups, extack) ?: mesh_layout_late(l, extack);
+	layout_leavings_open(l, groups);
+	err = mesh_groups_open(l, groups, extack) ?: mesh_layout_late(l, extack);
+	layout_leavings_put(groups);
+	return err;
 }
 
 /*

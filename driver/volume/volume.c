@@ -389,9 +389,9 @@ static int mesh_volume_take(struct mesh_volume *vol, const struct mesh_volume_co
 	return 0;
 }
 
-/* The places where no member may join, of a message that is taken; @new: as after that. */
-static int mesh_volume_bar(struct mesh_volume *vol, const struct mesh_layout *new,
-			   struct netlink_ext_ack *extack)
+/* Facts from the store for the groups, of a message that is taken; @new: as after that. */
+static int mesh_volume_facts(struct mesh_volume *vol, const struct mesh_layout *new,
+			     const struct mesh_group_conf *groups, struct netlink_ext_ack *extack)
 {
 	struct mesh_layout *l = mesh_layout_pin(vol);
 	int err = 0;
@@ -399,7 +399,7 @@ static int mesh_volume_bar(struct mesh_volume *vol, const struct mesh_layout *ne
 	if (!l)
 		return 0;
 	if (vol->access.numbered)
-		err = mesh_groups_bar(l, new ? new->bars : l->bars);
+		err = mesh_groups_facts(l, groups, new ?: l);
 	mesh_layout_unpin(l);
 	if (err)
 		NL_SET_ERR_MSG(extack, "a member of a group joins it right now; try again");
@@ -417,6 +417,7 @@ static int mesh_volume_open(struct mesh_volume *vol, struct mesh_volume_layout *
 	swap((*new)->prot, m->prot);
 	swap((*new)->fresh, m->fresh);
 	swap((*new)->bars, m->bars);
+	swap((*new)->forgotten, m->forgotten);
 	return mesh_layout_open(*new, m->members, groups, extack);
 }
 
@@ -454,7 +455,7 @@ int mesh_volume_set(const struct mesh_volume_conf *conf, struct mesh_volume_layo
 	}
 	mutex_unlock(&vol->lock);
 	if (!err)
-		err = mesh_volume_bar(vol, new, extack);
+		err = mesh_volume_facts(vol, new, groups, extack);
 	if (new)
 		mesh_layout_drop(new);
 	mesh_volume_put(vol);

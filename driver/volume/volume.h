@@ -91,6 +91,7 @@ struct mesh_layout {
 	unsigned long		*fresh;
 	/* a bit for each place where no member may join, NULL: none; owned by the layout */
 	unsigned long		*bars;
+	unsigned long		*forgotten;	/* ... whose extents were forgotten; likewise */
 	u32			nr;		/* entries of @member_slots */
 	struct mesh_member_slot {
 		struct mesh_member	*member;
@@ -122,6 +123,7 @@ struct mesh_volume_layout {
 	struct mesh_member_conf	*members;	/* one for each member of @prot */
 	unsigned long		*fresh;		/* a bit for each segment that was never attached */
 	unsigned long		*bars;		/* a bit for each place of @prot, or NULL */
+	unsigned long		*forgotten;	/* likewise */
 };
 
 /* The access number of a volume: access.c. @lock guards all but @spent, and is taken alone. */

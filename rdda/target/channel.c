@@ -374,6 +374,8 @@ static int channel_refuse_reason(int err)
 		return RDDA_REJ_TWIN;
 	case -EPERM:
 		return RDDA_REJ_ROLE;
+	case -EKEYREVOKED:
+		return RDDA_REJ_REMOVED;
 	default:
 		return RDDA_REJ_KEY;
 	}

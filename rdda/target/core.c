@@ -49,6 +49,8 @@ MODULE_PARM_DESC(busy_poll_us, "poll for so long before an event is waited for (
 static DEFINE_SPINLOCK(identity_lock);
 static uuid_t identity_host;		/* identity_lock */
 static struct rdda_key identity_key[2];	/* identity_lock */
+static uuid_t *identity_gone;		/* hosts that were removed; identity_lock */
+static u32 identity_nr_gone;		/* identity_lock */
 
 /* Get the UUID of this target. Return: false while meshd has not set a UUID. */
 bool tgt_identity(uuid_t *host)
@@ -99,4 +101,33 @@ int tgt_identity_key(u16 id, u8 role, struct rdda_key *key)
 		*key = *found;
 	spin_unlock(&identity_lock);
 	return reason;
+}
+
+/*
+ * True if the host was removed from the cluster. A master derives that host's key like any other,
+ * so the key alone does not say so.
+ */
+bool tgt_identity_removed(const uuid_t *host)
+{
+	bool removed = false;
+	u32 i;
+
+	spin_lock(&identity_lock);
+	for (i = 0; i < identity_nr_gone && !removed; i++)
+		removed = uuid_equal(&identity_gone[i], host);
+	spin_unlock(&identity_lock);
+	return removed;
+}
+
+/*
+ * Set the hosts that were removed, all of them. @hosts: belongs to this file from here on. The
+ * caller ends their sessions: tgt_session_rekeyed(). Return: the former list, for kvfree().
+ */
+uuid_t *tgt_identity_remove(uuid_t *hosts, u32 nr)
+{
+	spin_lock(&identity_lock);
+	swap(identity_gone, hosts);
+	identity_nr_gone = nr;
+	spin_unlock(&identity_lock);
+	return hosts;
 }

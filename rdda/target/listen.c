@@ -101,11 +101,15 @@ static int listen_check_login(const struct rdda_login *l, size_t len, uuid_t *ho
 			      struct rdda_session_key *key)
 {
 	int reason = rdda_login_check(l, len);
+	uuid_t client;
 
 	if (reason)
 		return reason;
 	if (!tgt_identity(host))
 		return RDDA_REJ_NOT_READY;
+	import_uuid(&client, l->host_uuid);
+	if (tgt_identity_removed(&client))
+		return RDDA_REJ_REMOVED;
 	reason = tgt_identity_key(le16_to_cpu(l->key_id), l->role, &key->named);
 	if (!reason && rdda_auth_key(key, l))
 		reason = RDDA_REJ_BUSY;

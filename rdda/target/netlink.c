@@ -46,6 +46,7 @@ static const struct nla_policy policy[MESHTGT_A_MAX + 1] = {
 	[MESHTGT_A_ERROR]	= NLA_POLICY_RANGE(NLA_S32, -MAX_ERRNO, 0),
 	[MESHTGT_A_GONE]	= { .type = NLA_FLAG },
 	[MESHTGT_A_CHECK]	= { .type = NLA_FLAG },
+	[MESHTGT_A_REMOVED]	= { .type = NLA_BINARY },
 };
 
 static const struct nla_policy extent_policy[MESHTGT_X_MAX + 1] = {
@@ -81,10 +82,30 @@ static void nl_attr_uuid(const struct nlattr *a, uuid_t *uuid)
 	import_uuid(uuid, nla_data(a));
 }
 
+/* Copy the hosts that were removed. @hosts: set to the copy; NULL: none. Return: 0 or an error. */
+static int nl_removed(struct genl_info *info, uuid_t **hosts)
+{
+	const struct nlattr *a = info->attrs[MESHTGT_A_REMOVED];
+
+	*hosts = NULL;
+	if (!a || !nla_len(a))
+		return 0;
+	if (nla_len(a) % sizeof(uuid_t)) {
+		NL_SET_ERR_MSG(info->extack, "REMOVED holds host UUIDs");
+		return -EINVAL;
+	}
+	*hosts = kvmalloc(nla_len(a), GFP_KERNEL);
+	if (!*hosts)
+		return -ENOMEM;
+	memcpy(*hosts, nla_data(a), nla_len(a));
+	return 0;
+}
+
 static int nl_identity_set(struct sk_buff *skb, struct genl_info *info)
 {
+	const struct nlattr *removed = info->attrs[MESHTGT_A_REMOVED];
 	struct rdda_key key[2];
-	uuid_t host;
+	uuid_t host, *hosts;
 	int err;
 
 	if (nl_may_change(skb, info))
@@ -96,11 +117,17 @@ static int nl_identity_set(struct sk_buff *skb, struct genl_info *info)
 		NL_SET_ERR_MSG(info->extack, "a host UUID is not all zeroes");
 		return -EINVAL;
 	}
+	err = nl_removed(info, &hosts);
+	if (err)
+		return err;
 	err = rdda_keys_get(info->attrs, MESHTGT_A_KEY_ID, key, info->extack);
 	if (!err) {
 		tgt_identity_set(&host, key);
+		if (removed)
+			hosts = tgt_identity_remove(hosts, nla_len(removed) / sizeof(uuid_t));
 		tgt_session_rekeyed();
 	}
+	kvfree(hosts);
 	memzero_explicit(key, sizeof(key));
 	return err;
 }

@@ -19,7 +19,7 @@ struct tgt_unproven {
 
 static DEFINE_SPINLOCK(unproven_lock);
 static LIST_HEAD(unproven);		/* oldest first */
-static atomic64_t refused[RDDA_REJ_ROLE + 1];
+static atomic64_t refused[RDDA_REJ_LAST + 1];
 
 /* Return: a human-readable text. @reason: enum rdda_reject_reason. */
 const char *tgt_refused_text(int reason)
@@ -43,6 +43,8 @@ const char *tgt_refused_text(int reason)
 		return "another machine lives under that host's UUID";
 	case RDDA_REJ_ROLE:
 		return "its key is not of the role that it names";
+	case RDDA_REJ_REMOVED:
+		return "it was removed from the cluster";
 	default:
 		return "unknown reason";
 	}
@@ -51,7 +53,7 @@ const char *tgt_refused_text(int reason)
 /* Count a refused login. */
 void tgt_refused(int reason)
 {
-	if (reason > 0 && reason <= RDDA_REJ_ROLE)
+	if (reason > 0 && reason <= RDDA_REJ_LAST)
 		atomic64_inc(&refused[reason]);
 }
 
@@ -61,7 +63,7 @@ u64 tgt_refused_count(int reason)
 	u64 n = 0;
 	int i;
 
-	for (i = 1; i <= RDDA_REJ_ROLE; i++)
+	for (i = 1; i <= RDDA_REJ_LAST; i++)
 		if (!reason || i == reason)
 			n += atomic64_read(&refused[i]);
 	return n;

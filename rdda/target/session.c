@@ -260,8 +260,19 @@ void tgt_session_kill_all(int err)
 }
 
 /*
- * The keys have changed: end sessions that logged in with a key that is not in use any more. A
- * session that is logging in is checked in tgt_session_live().
+ * Return: 0; -EKEYREVOKED: the client's host was removed; -EKEYREJECTED: it logged in with a key
+ * that is not in use any more.
+ */
+static int session_counts(const struct tgt_session *s)
+{
+	if (tgt_identity_removed(&s->client.host))
+		return -EKEYREVOKED;
+	return tgt_identity_counts(&s->channel[0]->login.key.named) ? 0 : -EKEYREJECTED;
+}
+
+/*
+ * The keys, or the hosts that were removed, have changed: end sessions that do not count any more.
+ * A session that is logging in is checked in tgt_session_live().
  */
 void tgt_session_rekeyed(void)
 {
@@ -269,7 +280,7 @@ void tgt_session_rekeyed(void)
 
 	mutex_lock(&tgt_lock);
 	list_for_each_entry(s, &tgt_sessions, node)
-		if (s->client.proved && !tgt_identity_counts(&s->channel[0]->login.key.named))
+		if (s->client.proved && session_counts(s))
 			tgt_session_kill(s, -EKEYREVOKED);
 	mutex_unlock(&tgt_lock);
 }
@@ -631,7 +642,7 @@ int tgt_session_grant(struct tgt_session *s, const u8 *boot_id, unsigned int use
 
 /*
  * The memory of @s is there: make @s live, and end older incarnations of its client. Return: 0;
- * -ESTALE: also when the session ended meanwhile; -EKEYREJECTED: the keys have changed; -ENOTUNIQ:
+ * -ESTALE: also when the session ended meanwhile; as session_counts(); -ENOTUNIQ:
  * as for tgt_session_grant().
  */
 int tgt_session_live(struct tgt_session *s)
@@ -641,8 +652,8 @@ int tgt_session_live(struct tgt_session *s)
 
 	mutex_lock(&tgt_lock);
 	ret = session_admit(s);		/* another session may have come since */
-	if (!ret && !tgt_identity_counts(&s->channel[0]->login.key.named))
-		ret = -EKEYREJECTED;	/* and the keys may have changed */
+	if (!ret)
+		ret = session_counts(s);	/* and the keys may have changed */
 	if (ret)
 		goto out;
 	WRITE_ONCE(s->client.heard, jiffies);

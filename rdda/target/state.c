@@ -99,10 +99,24 @@ static int open_before_living(const struct tgt_open_facts *f)
 }
 
 /*
+ * True: a reader that had the extent open comes back, and the label still has its number. While
+ * the reader had the extent, no writer had. Each writer since has a higher number, which is in the
+ * label before that writer is let in, and the label outlives the target. So the target has
+ * forgotten no writer; and a reader excludes no reader.
+ */
+static bool open_reader_again(const struct tgt_open_facts *f)
+{
+	u64 seen = mesh_number_access(f->attach_seen);
+
+	return f->again && !f->rw && seen && mesh_number_access(f->attach) == seen;
+}
+
+/*
  * Answer an OPEN with an access number. As for others, the dying come before the living, and the
  * label last: it has the number before the host writes, and never before all that was admitted of
  * the former holder and of readers has ended. No version is compared. A target that just started
- * may have forgotten an opening, but not the label: the host named there is let in.
+ * may have forgotten an opening, but not the label: the host named there is let in, and a reader
+ * that the label proves right.
  */
 static int open_numbered(const struct tgt_open_facts *f)
 {
@@ -112,7 +126,7 @@ static int open_numbered(const struct tgt_open_facts *f)
 		return status;
 	if (open_held(f) || f->self_other)
 		return RDDA_OPEN_HELD;
-	if (f->unknown && !f->preempt && !f->attach_self)
+	if (f->unknown && !f->preempt && !f->attach_self && !open_reader_again(f))
 		return RDDA_OPEN_UNKNOWN;
 	if (f->pending)
 		return RDDA_OPEN_DRAINING;

@@ -97,6 +97,7 @@ REFUSED(stale, RDDA_REJ_STALE);
 REFUSED(not_ready, RDDA_REJ_NOT_READY);
 REFUSED(twin, RDDA_REJ_TWIN);
 REFUSED(role, RDDA_REJ_ROLE);
+REFUSED(removed, RDDA_REJ_REMOVED);
 
 static struct attribute *refused_attrs[] = {
 	&refused_all.attr.attr,
@@ -109,6 +110,7 @@ static struct attribute *refused_attrs[] = {
 	&refused_not_ready.attr.attr,
 	&refused_twin.attr.attr,
 	&refused_role.attr.attr,
+	&refused_removed.attr.attr,
 	NULL
 };
 

@@ -51,5 +51,7 @@ bool tgt_identity(uuid_t *host);
 bool tgt_identity_counts(const struct rdda_key *key);
 int tgt_identity_key(u16 id, u8 role, struct rdda_key *key);
 void tgt_identity_set(const uuid_t *host, const struct rdda_key *key);
+bool tgt_identity_removed(const uuid_t *host);
+uuid_t *tgt_identity_remove(uuid_t *hosts, u32 nr);
 
 #endif

@@ -23,6 +23,11 @@
  * Where the highest roster names a witness and all members, and is on all of them, that holds with
  * any m drives lost.
  *
+ * Violated so far: "3 a1 w1 e1 f1 x1". The copy of an eviction takes the place of a member that went
+ * out meanwhile, which is freed; then the drive of the last complete copy is forgotten. The roster of the
+ * third one names the freed extent, which is neither there nor forgotten, so the attach is refused. Of
+ * two copies nothing is left then, and the search says so ("2 a1 w1 e1 f1 x1").
+ *
  * Writes in flight and their order are sim-search's, targets that restart, retakes and late
  * transactions the search of the whole cluster's.
  */

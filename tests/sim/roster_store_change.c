@@ -225,7 +225,7 @@ static bool change_fork(const struct rs_state *s, int d)
  */
 static u8 change_rest(const struct rs_state *s, int drive)
 {
-	u8 others = rs_wanted(s, s->s.version, s->forgot | 1 << drive, false);
+	u8 others = rs_wanted(s, s->s.version, s->forgot | 1 << drive, true);
 	u8 any = 0, all = 0xff, whole = 0;
 	struct prot_roster best;
 	struct rs_roster r;

@@ -2,7 +2,8 @@
 /*
  * tgtctl: drive meshtgt's netlink family from a test, without meshd.
  *
- *   identity UUID [KEYID KEYHEX [KEYID2 KEYHEX2]] [role=N]   KEYID: 7, master:7 or own:7
+ *   identity UUID [KEYID KEYHEX [KEYID2 KEYHEX2]] [role=N] [removed=[UUID[+UUID...]]]
+ *                                    KEYID: 7, master:7 or own:7
  *   listen ADDR [PORT]
  *   add UUID PATH [EXTENT...]        EXTENT: UUID,START,LENGTH[,ready][,epoch=N][,holder=UUID]
  *                                    [,attach=N,attacher=UUID][,allow=all|none|UUID[+UUID...]]
@@ -159,6 +160,22 @@ static void put_allow(struct nl_msg *m, char *list)
 		if (n == 2 * MESHTGT_ALLOW_MAX || hex(one, host[n++], 16) != 16)
 			die(one, 0);
 	nla_put(m, MESHTGT_X_ALLOW, n * 16, host);
+}
+
+static void put_removed(struct nl_msg *m, char *list)
+{
+	uint8_t hosts[64 * 16];
+	char *one;
+	int n = 0, len;
+
+	/* as many bytes as are given: the kernel is to refuse what is no UUID */
+	while (list && *list && (one = strsep(&list, "+"))) {
+		len = n + 16 > (int)sizeof(hosts) ? -1 : hex(one, hosts + n, 16);
+		if (len < 0)
+			die(one, 0);
+		n += len;
+	}
+	nla_put(m, MESHTGT_A_REMOVED, n, hosts);
 }
 
 static void put_extent(struct nl_msg *m, char *spec)
@@ -343,6 +360,8 @@ static int identity(int argc, char **argv)
 	int i, n;
 
 	put_uuid(m, MESHTGT_A_HOST_UUID, argv[0]);
+	if (!strncmp(argv[argc - 1], "removed=", 8))
+		put_removed(m, argv[--argc] + 8);
 	if (sscanf(argv[argc - 1], "role=%d", &n) == 1)
 		nla_put_u8(m, MESHTGT_A_HOST_ROLE, n);
 	for (i = 1; i + 1 < argc && i < 5; i += 2) {

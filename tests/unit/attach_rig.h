@@ -51,7 +51,7 @@ struct host {
 	struct kernel k;
 	char	*record;		/* its text */
 	struct attach_note note;
-	bool	notes, answered, dead, away;
+	bool	notes, answered, dead, away, lags;
 	struct attach_note answer;
 	u64	lease;
 	u32	cut;			/* bits of members that it does not reach */
@@ -74,6 +74,7 @@ static struct {
 
 static struct store *other;
 static struct copy *O;
+static u64 commits;		/* added to versions: commits of the layouts that are made now */
 
 static inline struct muuid hid(int h)
 {
@@ -303,7 +304,7 @@ static inline void rig_layout(struct layout *l, u8 level, u32 members, u64 versi
 	struct layout_shape shape = { level, level == PROT_STRIPE ? members : 2, 0, 1 };
 
 	memset(l, 0, sizeof(*l));
-	*l = (struct layout) { .volume = vid(), .name = "vol", .version = version, .commit = 100 + version,
+	*l = (struct layout) { .volume = vid(), .name = "vol", .version = version, .commit = commits + version,
 			       .salt = SALT, .lba = 512, .segments = 1 };
 	*s = (struct layout_segment) { .length = (64ULL << 20) * (level == PROT_STRIPE ? members : 1),
 				       .level = level, .data = shape.data, .groups = 1, .strip = 65536,
@@ -348,7 +349,7 @@ static inline void recorded(u32 i, u64 version)
 {
 	struct plan_extent x = { .uuid = rig_id('x', 1 + i), .volume = vid(), .place = i, .state = PLAN_READY,
 				 .start = 4 << 20, .length = 128 << 20, .version = version,
-				 .commit = version ? 100 + version : 0 };
+				 .commit = version ? commits + version : 0 };
 	struct obj_drive d = { .plan = { .uuid = rig_id('d', 1 + i), .host = rig_id('h', 9), .wanted = PLAN_IN,
 					 .extents = 1, .extent = &x }, .size = 1ULL << 30, .lba = 512, .path = "/dev/x" };
 
@@ -453,7 +454,7 @@ static inline int host_turn(int h)
 	if (y->dead)
 		return 0;
 	W.cur = h;
-	if (!y->away)
+	if (!y->away && !y->lags)
 		rig_catch_up(y->c);
 	n = attach_turn(y->a, y->away, W.now);
 	W.cur = -1;
@@ -491,6 +492,7 @@ static inline void rig_start(void)
 	struct obj_cluster c = { .plan = { .uuid = rig_id('c', 1), .generation = 1, .format = 1000 } };
 
 	memset(&W, 0, sizeof(W));
+	commits = 100;
 	W.cur = -1;
 	W.now = 1000000;
 	rig_begin();

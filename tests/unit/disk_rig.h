@@ -88,10 +88,16 @@ void disk_dev_cache_off(int fd, const char *name)
 /* Writes at these bytes fail, where they are not 0. */
 static _Atomic u64 bad_at[2];
 static _Atomic bool bad[2];
+static _Atomic bool write_held;		/* the next write waits, and says so */
+static _Atomic bool write_waits;
 ssize_t __real_pwrite(int fd, const void *buf, size_t n, off_t at);
 
 ssize_t __wrap_pwrite(int fd, const void *buf, size_t n, off_t at)
 {
+	struct timespec ms = { .tv_nsec = 1000000 };
+
+	for (write_waits = write_held; write_held;)
+		nanosleep(&ms, NULL);
 	for (int i = 0; i < 2; i++) {
 		if (bad[i] && bad_at[i] == (u64)at) {
 			errno = EIO;
@@ -155,11 +161,12 @@ static struct {
 		struct muuid allow[16][MESHTGT_ALLOW_MAX];
 	} drive[KERNEL_DRIVES];
 	/* GRANT that waits to be read; its answer */
-	bool	asks;
+	bool	pending;
 	struct meshtgt_grant grant;
 	u32	answers;
 	u64	answered;
 	int	answer;
+	bool	before;		/* ... and a record waited for the drive's thread, when the answer came */
 	u64	durable;	/* number that both copies had when the answer came */
 	bool	event;
 	struct muuid event_drive;
@@ -259,12 +266,21 @@ int meshtgt_drive_check(struct mesh *m, const struct meshtgt_drive *d)
 	return K.family ? K.add_err : -ENOENT;
 }
 
+static _Atomic int set_gate = -1;	/* that many tables more; negative: any */
+static _Atomic unsigned int set_waits;	/* tables that came */
+
 int meshtgt_extents_once(struct mesh *m, const struct meshtgt_drive *d)
 {
+	struct timespec ms = { .tv_nsec = 1000000 };
 	struct kernel_drive *k;
 	int err = -ENODEV;
 
 	(void)m;
+	set_waits++;
+	while (!set_gate)
+		nanosleep(&ms, NULL);
+	if (set_gate > 0)
+		set_gate--;
 	kernel_lock();
 	K.sets++;
 	k = kernel_find(&d->uuid);
@@ -336,21 +352,24 @@ int meshtgt_serve(struct mesh *m, int stop, void (*fn)(void *priv, struct meshtg
 {
 	struct pollfd p = { .fd = stop, .events = POLLIN };
 	struct meshtgt_grant g;
-	bool asks;
+	bool pending;
 
 	(void)m;
 	while (poll(&p, 1, 1) == 0) {
 		kernel_lock();
-		asks = K.asks;
+		pending = K.pending;
 		g = K.grant;
-		K.asks = false;
+		K.pending = false;
 		kernel_unlock();
-		if (asks)
+		if (pending)
 			fn(priv, &g);
 	}
 	return 0;
 }
 
+static struct disk *watched;
+
+/* On the drive's thread. */
 int meshtgt_grant_reply(struct mesh *m, u64 request, int err)
 {
 	u64 durable = K.path ? file_number(K.path, &K.grant.extent) : 0;
@@ -358,6 +377,7 @@ int meshtgt_grant_reply(struct mesh *m, u64 request, int err)
 	(void)m;
 	kernel_lock();
 	K.answers++;
+	K.before = watched && watched->record;
 	K.answered = request;
 	K.answer = err;
 	K.durable = durable;
@@ -451,13 +471,24 @@ __attribute__((weak)) bool export_take(const struct export_disk *d, const struct
 				       size_t size)
 {
 	bool is = key && d->found == EXPORT_LABEL && muuid_equal(&key->plan.host, host) &&
-		  muuid_equal(&d->owner, host) && muuid_equal(&d->cluster, &c->plan.uuid) && !d->left;
+		  muuid_equal(&d->owner, host) && c && muuid_equal(&d->cluster, &c->plan.uuid) && !d->left;
+
+	snprintf(why, size, "%s", is || d->found != EXPORT_LABEL ? "" : "is no drive of this host");
+	return is;
+}
+
+__attribute__((weak)) bool export_take_alone(const struct export_disk *d, const struct plan_seen *seen,
+					     const struct muuid *host, char *why, size_t size)
+{
+	bool is = d->found == EXPORT_LABEL && muuid_equal(&d->owner, host) &&
+		  muuid_equal(&d->cluster, &seen->cluster);
 
 	snprintf(why, size, "%s", is || d->found != EXPORT_LABEL ? "" : "is no drive of this host");
 	return is;
 }
 
 static struct disks *S;
+static unsigned int idle_ms = 20;	/* between checks of a label; set before begin() */
 static struct disk *D;
 static char path[128];
 static struct label now;		/* the test's edit */
@@ -502,7 +533,8 @@ static inline void disks_begin(void)
 	struct disks_config c = { .host = HOST, .state = state_dir, .listen = "0.0.0.0", .log = take_log };
 
 	OK(disks_open(&c, &S));
-	S->retry_ms = S->idle_ms = 20;
+	S->retry_ms = 20;
+	S->idle_ms = idle_ms;
 }
 
 static inline void disks_end(void)
@@ -529,7 +561,9 @@ static inline void kernel_reset(void)
 	memset(&K, 0, sizeof(K));
 	pthread_mutex_init(&K.lock, NULL);
 	K.family = 7;
-	bad[0] = bad[1] = zero_held = false;
+	bad[0] = bad[1] = zero_held = write_held = write_waits = false;
+	watched = NULL;
+	set_gate = -1;
 	zero_err = 0;
 	logged[0] = 0;
 }
@@ -571,6 +605,7 @@ static inline void end(void)
 	if (S)
 		disks_end();
 	kernel_reset();
+	idle_ms = 20;
 	snprintf(rm, sizeof(rm), "rm -rf %s", state_dir);
 	OK(system(rm));
 }
@@ -622,21 +657,42 @@ static inline void add_ready(u8 x)
 	OK(zero(x));
 }
 
-/* The kernel's request, and its answer. */
-static inline int grant(u8 x, const struct muuid *host, u64 number, u8 access)
-{
-	static u64 request;
-	bool there;
+static u64 request;
 
+/* The kernel's request ... */
+static inline void grant_send(u8 x, const struct muuid *host, u64 number, u8 access)
+{
+	request++;
 	kernel_lock();
 	K.path = path;
-	K.grant = (struct meshtgt_grant) { .request = ++request, .host = *host, .drive = DRIVE,
+	K.grant = (struct meshtgt_grant) { .request = request, .host = *host, .drive = DRIVE,
 					   .extent = rig_id('x', x), .attach = number, .access = access,
 					   .numbered = true };
-	K.asks = true;
+	K.pending = true;
 	kernel_unlock();
-	CU_ASSERT(until(({ kernel_lock(); there = K.answered == request; kernel_unlock(); there; })));
+}
+
+static inline bool is_answered(void)
+{
+	bool is;
+
+	kernel_lock();
+	is = K.answered == request;
+	kernel_unlock();
+	return is;
+}
+
+/* ... and its answer. */
+static inline int grant_answer(void)
+{
+	CU_ASSERT(until(is_answered()));
 	return K.answer;
+}
+
+static inline int grant(u8 x, const struct muuid *host, u64 number, u8 access)
+{
+	grant_send(x, host, number, access);
+	return grant_answer();
 }
 
 static inline const struct meshtgt_extent *kernel_extent(u8 x)

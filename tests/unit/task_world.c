@@ -297,8 +297,8 @@ static void change(struct tworld *w, const struct tstore *v, u32 t, bool evict)
 			s->volume.layout.places = p->place + 1;
 		s->place[p->place] = (struct plan_place) { .extent = p->extent, .drive = p->drive,
 			.group = w->group && p->place < 2 ? 0 : PLAN_NO_GROUP, .leaving = leaving };
-		if (evict && !w->group)
-			w->bad = "a member without redundancy is copied";
+		if (v->task[t].kind == PLAN_TASK_EVICT && !w->group)
+			w->bad = "a member without redundancy is evicted";
 	}
 	if (s->volume.state != PLAN_VOLUME_READY)
 		w->bad = "a volume is changed that is not ready";

@@ -32,17 +32,17 @@ static struct mesh_access_want message(unsigned int i, u64 attach, u64 served)
 {
 	return (struct mesh_access_want) {
 		.numbered = i & 1, .ro = i & 2, .has_attach = i & 4, .has_served = i & 8,
-		.has_bars = i & 16, .attach = attach, .served = served,
+		.has_facts = i & 16, .stale = i & 32, .attach = attach, .served = served,
 	};
 }
 
 static bool fit(const struct mesh_access_want *w)
 {
-	bool plain = !w->has_served && !w->has_bars;
+	bool plain = !w->has_served && !w->has_facts;
 	bool number = w->has_attach && w->attach > LAST && w->attach < MESH_NUMBER_MAX;
 	bool retake = !w->ro && w->served > LAST && w->served >> 16 < w->attach >> 16;
 
-	return w->numbered ? number && (!w->has_served || retake) : plain;
+	return w->numbered ? number && !w->stale && (!w->has_served || retake) : plain;
 }
 
 static void test_messages(void)
@@ -53,7 +53,7 @@ static void test_messages(void)
 
 	memcpy(all, numbers, sizeof(numbers));
 	memcpy(all + NUMBERS, more, sizeof(more));
-	for (i = 0; i < 32; i++)
+	for (i = 0; i < 64; i++)
 		for (a = 0; a < NUMBERS + 5; a++)
 			for (s = 0; s < NUMBERS + 5; s++) {
 				struct mesh_access_want w = message(i, all[a], all[s]);

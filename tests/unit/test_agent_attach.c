@@ -115,6 +115,12 @@ static void t_dead(void)
 	CU_ASSERT(status_is(1, "waiting", "just started"));
 	CU_ASSERT(holds(0));
 	W.t[1].unknown = false;
+	/* a reader whose lease has ended reads on */
+	W.t[0].readers = 4;
+	settle();
+	CU_ASSERT(holds(0));
+	CU_ASSERT(status_is(1, "refused", "still open"));
+	W.t[0].readers = 0;
 	settle();
 	CU_ASSERT(serves(1));
 	/* the former holder is there again: its record is of the past */
@@ -248,6 +254,15 @@ static void t_left(void)
 	CU_ASSERT(serves(0));
 	CU_ASSERT_EQUAL(access_now()->number, mesh_number(0, 5, 0));
 	rig_stop();
+	/* ... or the next want is to read */
+	rig_start();
+	VOLUME(0);
+	put_access(PLAN_RW, 0, mesh_number(0, 4, 0), false);
+	WANT(0, PLAN_RO);
+	settle();
+	CU_ASSERT_EQUAL(access_now()->mode, PLAN_NONE);
+	CU_ASSERT(status_is(0, "refused", "not detached cleanly"));
+	rig_stop();
 	/* without a want, and a record that is left */
 	rig_start();
 	VOLUME(0);
@@ -311,13 +326,42 @@ static void t_readers(void)
 	CU_ASSERT_STRING_EQUAL(settle(), "del3 erase3 txn3 txn3 ");
 	CU_ASSERT_EQUAL(reader_lease(2), 0);
 	CU_ASSERT_PTR_NULL(seen(KEY_WANT, 2));
-	/* the last one is fenced by preempt alone */
+	/* the last one is fenced by preempt alone; of one that is dead the key goes, too */
+	WANT(2, PLAN_RO);
+	settle();
+	host_off(2);
+	CU_ASSERT_NOT_EQUAL(reader_lease(2), 0);
 	WANT(0, PLAN_RW, .preempt = true);
 	settle();
+	CU_ASSERT_EQUAL(reader_lease(2), 0);
 	CU_ASSERT(serves(0));
 	CU_ASSERT_EQUAL(reader_lease(1), 0);
 	CU_ASSERT(status_is(1, "fenced", NULL));
 	CU_ASSERT_FALSE(W.h[1].k.there);
+	rig_stop();
+}
+
+/* A reader that was preempted and does not notice: no key under another number than its kernel's. */
+static void t_reader_above(void)
+{
+	rig_start();
+	VOLUME(0);
+	publish();
+	WANT(1, PLAN_RO);
+	settle();
+	W.h[1].cut = 3;
+	WANT(0, PLAN_RW, .preempt = true);
+	settle();
+	CU_ASSERT(serves(0));
+	CU_ASSERT(serves(1));
+	WANT(0, PLAN_NONE);
+	settle();
+	CU_ASSERT(access_now()->clean);
+	CU_ASSERT_EQUAL(reader_lease(1), 0);
+	CU_ASSERT(status_is(1, "refused", "by another host since"));
+	W.h[1].cut = 0;
+	settle();
+	CU_ASSERT(status_is(1, "fenced", NULL));
 	rig_stop();
 }
 
@@ -447,6 +491,17 @@ static void t_overtaken(void)
 	CU_ASSERT(holds(2));
 	CU_ASSERT(status_is(0, "refused", "host3"));
 	rig_stop();
+	/* a store that is behind the kernel was put back: that ends nothing */
+	rig_start();
+	VOLUME(0);
+	WANT(0, PLAN_RW);
+	recorded(1, 0);
+	settle();
+	put_access(PLAN_NONE, 0, 0, true);
+	CU_ASSERT_STRING_EQUAL(settle(), "");
+	CU_ASSERT(W.h[0].k.there);
+	CU_ASSERT(status_is(0, "waiting", "put back"));
+	rig_stop();
 }
 
 /* Lists that were not read end nothing; an object that the codec refuses, neither. */
@@ -532,6 +587,46 @@ static void t_old_probe(void)
 	rig_stop();
 }
 
+static u8 race;
+
+static void before_txn(const char *op)
+{
+	struct obj_writer w = { .volume = vid(), .host = hid(2) };
+
+	if (strcmp(op, "txn") || W.cur || !race)
+		return;
+	W.cur = -1;
+	if (race == 1)
+		rig_put(O, KEY_WRITER, &w);
+	else if (race == 2)
+		WANT(0, PLAN_NONE);
+	else if (race == 3)
+		VOLUME(.state = PLAN_DELETING);
+	else
+		put_access(PLAN_NONE, 0, mesh_number(0, 9, 0), true);
+	race = 0;
+	W.cur = 0;
+}
+
+/* What an attach is decided from changes right before its transaction. */
+static void t_race(void)
+{
+	for (u8 i = 1; i <= 4; i++) {
+		rig_start();
+		VOLUME(0);
+		race = i;
+		W.hook = before_txn;
+		WANT(0, PLAN_RW);
+		for (int n = 0; n < 9 && race; n++)
+			host_turn(0);
+		CU_ASSERT_EQUAL(race, 0);
+		CU_ASSERT_EQUAL(access_now()->mode, PLAN_NONE);
+		settle();
+		CU_ASSERT_EQUAL(serves(0), i == 4);
+		rig_stop();
+	}
+}
+
 static const struct rig_test tests[] = {
 	{ "life", t_life },
 	{ "operations that go on", t_slow },
@@ -542,6 +637,7 @@ static const struct rig_test tests[] = {
 	{ "held by a target", t_held },
 	{ "left by a crash", t_left },
 	{ "readers", t_readers },
+	{ "a reader that was preempted", t_reader_above },
 	{ "the lease of readers", t_reader_lease },
 	{ "one mode to the other", t_modes },
 	{ "in use", t_busy },
@@ -551,6 +647,7 @@ static const struct rig_test tests[] = {
 	{ "restart", t_restart },
 	{ "not after a reboot", t_boot },
 	{ "an old probe", t_old_probe },
+	{ "races", t_race },
 };
 
 int main(void)

@@ -50,6 +50,37 @@ static void t_change(void)
 	rig_stop();
 }
 
+/* A version that recover gave up, and another one of its number; an attach begins with the store's. */
+static void t_commit(void)
+{
+	struct obj_attached r;
+
+	rig_start();
+	VOLUME(0);
+	attached(0);
+	commits = 200;
+	VOLUME(0);
+	CU_ASSERT_STRING_EQUAL(settle(), "");
+	CU_ASSERT_EQUAL(W.h[0].k.l.commit, 101);
+	recorded(0, 1);
+	recorded(1, 1);
+	CU_ASSERT_STRING_EQUAL(settle(), "put1 set1 ");
+	CU_ASSERT_EQUAL(W.h[0].k.l.commit, 201);
+	VOLUME(.version = 2);
+	recorded(0, 2);
+	recorded(1, 2);
+	settle();
+	CU_ASSERT_EQUAL(W.h[0].k.l.version, 2);
+	host_restart(0, true);
+	VOLUME(.version = 1);
+	settle();
+	CU_ASSERT(serves(0));
+	CU_ASSERT_FATAL(record_of(0, &r));
+	CU_ASSERT_EQUAL(r.record->version, 1);
+	obj_free(OBJ_ATTACHED, &r);
+	rig_stop();
+}
+
 static void t_addresses(void)
 {
 	struct obj_host o = { .plan = { .uuid = rig_id('h', 9), .role = PLAN_STORAGE }, .name = "store9" };
@@ -108,6 +139,17 @@ static void t_bars(void)
 	rig_stop();
 }
 
+static void requests(int h, u32 place, u64 attach, u64 epoch, u64 in_sync)
+{
+	struct host *y = &W.h[h];
+
+	y->note = (struct attach_note) { .volume = vid(), .place = place, .any = attach };
+	if (attach)
+		kernel_roster(&y->k, attach, epoch, in_sync, y->note.roster);
+	y->notes = true;
+	y->answered = false;
+}
+
 static bool again_barred;
 
 static void bar_again(const char *op)
@@ -141,15 +183,92 @@ static void t_bar_again(void)
 	rig_stop();
 }
 
-static void requests(int h, u32 place, u64 attach, u64 epoch, u64 in_sync)
+/* ... and a roster is noted for the kernel in between: it confirms no bar that is being lifted. */
+static void t_bar_note(void)
 {
-	struct host *y = &W.h[h];
+	rig_start();
+	VOLUME(.level = PROT_MIRROR);
+	attached(0);
+	VOLUME(.level = PROT_MIRROR, .barred = 1, .bar = { 1 });
+	settle();
+	CU_ASSERT_EQUAL(noted()->plan.barred, 1);
+	VOLUME(.level = PROT_MIRROR);
+	W.log[0] = 0;
+	for (int i = 0; i < 9 && !word(W.log, "put1"); i++)
+		host_turn(0);
+	W.slow = true;
+	for (int i = 0; i < 3; i++) {
+		W.slows = 0;
+		host_turn(0);
+		if (i)
+			continue;
+		VOLUME(.level = PROT_MIRROR, .barred = 1, .bar = { 1 });
+		requests(0, 0, mesh_number(0, 1, 0), 9, 1);
+	}
+	CU_ASSERT_EQUAL(noted()->group[0].plan.epoch, 9);
+	CU_ASSERT_EQUAL(noted()->plan.barred, 0);
+	CU_ASSERT_EQUAL(W.h[0].k.barred, 1);
+	settle();
+	CU_ASSERT(W.h[0].answered);
+	CU_ASSERT_EQUAL(W.h[0].k.barred, 1);
+	CU_ASSERT_EQUAL(noted()->plan.barred, 1);
+	rig_stop();
+}
 
-	y->note = (struct attach_note) { .volume = vid(), .place = place, .any = attach };
-	if (attach)
-		kernel_roster(&y->k, attach, epoch, in_sync, y->note.roster);
-	y->notes = true;
-	y->answered = false;
+static bool decides;
+
+static void decide(const char *op)
+{
+	if (strcmp(op, "txn") || !decides)
+		return;
+	decides = false;
+	W.cur = -1;
+	VOLUME(.level = PROT_MIRROR, .version = 2);
+	W.h[0].lags = true;
+	W.cur = 0;
+}
+
+/* A version is decided by a bar that was to be lifted, and this host's copy does not have it yet. */
+static void t_bar_race(void)
+{
+	rig_start();
+	VOLUME(.level = PROT_MIRROR);
+	attached(0);
+	VOLUME(.level = PROT_MIRROR, .barred = 1, .bar = { 1 });
+	settle();
+	VOLUME(.level = PROT_MIRROR);
+	decides = true;
+	W.hook = decide;
+	settle();
+	CU_ASSERT_FALSE(decides);
+	CU_ASSERT_EQUAL(W.h[0].k.barred, 1);
+	CU_ASSERT_EQUAL(W.h[0].k.l.version, 1);
+	W.h[0].lags = false;
+	settle();
+	CU_ASSERT_EQUAL(W.h[0].k.barred, 1);
+	rig_stop();
+}
+
+/* A version is decided by a bar; a retake, whose number confirms nothing yet, does not lift it. */
+static void t_bar_retake(void)
+{
+	rig_start();
+	VOLUME(.level = PROT_MIRROR);
+	attached(0);
+	VOLUME(.level = PROT_MIRROR, .barred = 1, .bar = { 1 });
+	settle();
+	VOLUME(.level = PROT_MIRROR, .version = 2);
+	put_access(PLAN_NONE, 0, mesh_number(2, 7, 0), false);
+	settle();
+	CU_ASSERT_EQUAL(W.h[0].k.number, mesh_number(2, 8, 0));
+	CU_ASSERT_EQUAL(W.h[0].k.l.version, 1);
+	CU_ASSERT_EQUAL(W.h[0].k.barred, 1);
+	recorded(0, 2);
+	recorded(1, 2);
+	settle();
+	CU_ASSERT_EQUAL(W.h[0].k.l.version, 2);
+	CU_ASSERT_EQUAL(W.h[0].k.barred, 0);
+	rig_stop();
 }
 
 /* What the first attachment commits ends fresh, then the kernel is not called so any more. */
@@ -256,6 +375,9 @@ static void t_notes_foreign(void)
 	settle();
 	CU_ASSERT_FALSE(W.h[0].answered);
 	CU_ASSERT_EQUAL(noted()->group[0].plan.epoch, 1);
+	requests(0, 0, 0, 0, 0);
+	settle();
+	CU_ASSERT_FALSE(W.h[0].answered);
 	rig_stop();
 }
 
@@ -560,6 +682,25 @@ static void t_stopped(void)
 	rig_stop();
 }
 
+/* A kernel that was fenced meanwhile stays as it is. */
+static void t_stopped_fenced(void)
+{
+	rig_start();
+	VOLUME(0);
+	attached(0);
+	attach_may(W.h[0].a, true, W.h[0].lease);
+	W.t[0].number = mesh_number(0, 9, 0);
+	W.t[0].attacher = 3;
+	CU_ASSERT_STRING_EQUAL(settle(), "");
+	CU_ASSERT(W.h[0].k.fenced);
+	CU_ASSERT_FALSE(((const struct obj_want *)seen(KEY_WANT, 0))->fenced);
+	attach_may(W.h[0].a, false, W.h[0].lease);
+	settle();
+	CU_ASSERT_FALSE(W.h[0].k.there);
+	CU_ASSERT(status_is(0, "fenced", NULL));
+	rig_stop();
+}
+
 /* ... but a want of before is not a request of now. */
 static void t_stopped_old(void)
 {
@@ -578,9 +719,13 @@ static void t_stopped_old(void)
 
 static const struct rig_test tests[] = {
 	{ "a new version", t_change },
+	{ "a commit", t_commit },
 	{ "addresses", t_addresses },
 	{ "bars", t_bars },
 	{ "a bar again", t_bar_again },
+	{ "a bar again, and a note", t_bar_note },
+	{ "a bar and a change", t_bar_race },
+	{ "a bar and a retake", t_bar_retake },
 	{ "fresh", t_fresh },
 	{ "notes", t_notes },
 	{ "notes of a host that is not the holder", t_notes_foreign },
@@ -596,6 +741,7 @@ static const struct rig_test tests[] = {
 	{ "... while all is attached", t_away_idle },
 	{ "stopped", t_stopped },
 	{ "stopped, an old want", t_stopped_old },
+	{ "stopped, and fenced", t_stopped_fenced },
 };
 
 int main(void)

@@ -394,6 +394,77 @@ static void t_forget_more(void)
 	end();
 }
 
+static void remove_host(u8 t, u8 h, bool is_lost)
+{
+	struct muuid host = rig_id('h', h);
+
+	request(t, 0, "host remove", json_pack("{s:s, s:b}", "host", muuid_str(&host).s, "lost", is_lost));
+	settle();
+}
+
+static bool is_removed(u8 h)
+{
+	const struct obj_host *x = copy_obj(A, &(struct key) { .kind = KEY_HOST, .host = rig_id('h', h) });
+
+	return x->plan.removed;
+}
+
+static void role(u8 h, u8 is)
+{
+	struct obj_host x = *(const struct obj_host *)copy_obj(A, &(struct key) { .kind = KEY_HOST,
+								.host = rig_id('h', h) });
+
+	x.plan.role = is;
+	rig_put(A, KEY_HOST, &x);
+}
+
+static void removed(u32 with_seed, u32 with_odds)
+{
+	struct obj_want want = { .host = rig_id('h', 2), .volume = rig_id('v', 1), .mode = PLAN_RW };
+	struct muuid d;
+
+	begin(with_seed, with_odds);
+	forgets = true;
+	volumes();
+	remove_host(10, 9, false);
+	CU_ASSERT_PTR_NOT_NULL(strstr(task(10)->error, "no such host"));
+	remove_host(11, 2, false);
+	CU_ASSERT_PTR_NOT_NULL(strstr(task(11)->error, "drives with data"));
+	remove_host(12, 2, true);
+	CU_ASSERT_PTR_NOT_NULL(strstr(task(12)->error, "alive"));
+	put_alive(2, false);
+	role(2, PLAN_STORE);
+	remove_host(13, 2, true);
+	CU_ASSERT_PTR_NOT_NULL(strstr(task(13)->error, "last store host"));
+	CU_ASSERT(!is_removed(2));
+	CU_ASSERT_EQUAL(tasks_of("drive forget", 0), 0);
+	role(1, PLAN_STORE);
+	rig_put(A, KEY_WANT, &want);
+	for (u8 v = 1; v <= 4; v++)
+		detach(v);
+	remove_host(14, 2, true);
+	CU_ASSERT(done(14, OBJ_TASK_DONE));
+	CU_ASSERT(is_removed(2));
+	CU_ASSERT_PTR_NULL(copy_get(A, &(struct key) { .kind = KEY_WANT, .host = want.host, .volume = want.volume }));
+	CU_ASSERT_EQUAL(tasks_of("drive forget", OBJ_TASK_DONE), EACH);
+	for (u8 i = 0; i < EACH; i++) {
+		d = rig_id('d', 20 + i);
+		CU_ASSERT_EQUAL(drive(&d)->plan.wanted, PLAN_FORGOTTEN);
+		CU_ASSERT_EQUAL(drive(&d)->plan.extents, 0);
+		d = rig_id('d', 10 + i);
+		CU_ASSERT_EQUAL(drive(&d)->plan.wanted, PLAN_IN);
+	}
+	forgets = false;
+	end();
+}
+
+static void t_remove(void)
+{
+	removed(1, 0);
+	for (u32 s = 1; s < 4; s++)
+		removed(s, 3);
+}
+
 static const struct rig_test tests[] = {
 	{ "drained", t_drain },
 	{ "what stays on a drive", t_stays },
@@ -401,6 +472,7 @@ static const struct rig_test tests[] = {
 	{ "spares", t_spare },
 	{ "a drive that is gone", t_device },
 	{ "forgotten", t_forget },
+	{ "a host is removed", t_remove },
 	{ "forgotten, and cancelled, deleted, empty", t_forget_more },
 };
 

@@ -358,6 +358,8 @@ static void t_away(void)
 /* What the store does not know comes back from the label; never removed. */
 static void t_adopt(void)
 {
+	struct obj_drive x;
+
 	begin(0);
 	put_volume(PLAN_VOLUME_READY, 1);
 	dev.label.extents = 2;
@@ -368,6 +370,15 @@ static void t_adopt(void)
 	dev.record[0].extent = rig_id('x', 1);
 	dev.record[0].version = 1;
 	dev.record[0].commit = 101;
+	/* not of a drive that was forgotten */
+	put_drive(NULL, 0, 1);
+	rig_catch_up(O);
+	x = *(const struct obj_drive *)copy_obj(O, &(struct key) { .kind = KEY_DRIVE, .drive = agent.drive });
+	x.plan.wanted = PLAN_FORGOTTEN;
+	rig_put(O, KEY_DRIVE, &x);
+	settle();
+	CU_ASSERT_PTR_NULL(key_of(1));
+	CU_ASSERT_PTR_NULL(key_of(2));
 	put_drive(NULL, 0, 1);
 	settle();
 	CU_ASSERT_PTR_NOT_NULL_FATAL(key_of(1));

@@ -249,7 +249,7 @@ static void t_errors(void)
 	leave_err = -EBUSY;
 	put_unexport(5, 1, &d, false);
 	settle();
-	FAILED(5, "served still: the disk says no");
+	FAILED(5, "reverts that): the disk says no");
 	CU_ASSERT_EQUAL(drives(), 1);
 	/* the drive fails: it leaves with its label on it */
 	leave_err = 0;
@@ -431,6 +431,59 @@ static void t_ours(void)
 	end();
 }
 
+static void put_export_on(u8 t, u8 host, const char *path)
+{
+	put_task(t, "drive export", 1, json_pack("{s:s,s:s}", "path", path, "host",
+						 muuid_str(&(struct muuid) { .b = { 'h', host } }).s));
+}
+
+/* A host that is gone ends no task: the one that requested it does. */
+static void t_gone(void)
+{
+	begin();
+	put_export_on(1, 9, "/dev/d0");
+	settle();
+	FAILED(1, "is no member");
+	hosts[2].agent.stopped = true;
+	put_export_on(2, 2, "/dev/d0");
+	settle();
+	cancel(2);
+	settle();
+	CU_ASSERT_EQUAL(task(2)->state, OBJ_TASK_CANCELLING);
+	rig_erase(O, &(struct key) { .kind = KEY_ALIVE, .host = rig_id('h', 2) });
+	settle();
+	CU_ASSERT(ended_as(2, OBJ_TASK_CANCELLED, ""));
+	put_export_on(3, 2, "/dev/d0");
+	settle();
+	CU_ASSERT_EQUAL(task(3)->state, OBJ_TASK_WAITING);
+	put_host(2, PLAN_STORAGE, true);
+	settle();
+	FAILED(3, "host s2 is no member");
+	end();
+}
+
+/* The label's drive is known to the store, and not yet to the copy. */
+static void t_behind(void)
+{
+	struct obj_drive d = { .plan = { .uuid = rig_id('d', 5), .host = rig_id('h', 2), .wanted = PLAN_IN },
+			       .path = "/dev/x", .size = GIB, .lba = 512, .serial = "S0" };
+
+	begin();
+	disks[0].d.found = EXPORT_LABEL;
+	disks[0].d.drive = d.plan.uuid;
+	disks[0].d.cluster = rig_id('c', 1);
+	disks[0].extents = 1;
+	put_export(1, 1, "/dev/d0", "erase_label");
+	rig_catch_up(hosts[1].c);
+	rig_put(O, KEY_DRIVE, &d);
+	CU_ASSERT_EQUAL(export_turn(&hosts[1].agent), 0);
+	CU_ASSERT_EQUAL(task(1)->state, OBJ_TASK_WAITING);
+	settle();
+	FAILED(1, "has not left it");
+	CU_ASSERT(muuid_equal(&disks[0].d.drive, &d.plan.uuid));
+	end();
+}
+
 static void t_waits(void)
 {
 	begin();
@@ -526,6 +579,8 @@ static const struct rig_test tests[] = {
 	{ "dropped", t_dropped },
 	{ "cancel", t_cancel },
 	{ "ours", t_ours },
+	{ "gone", t_gone },
+	{ "behind", t_behind },
 	{ "waits", t_waits },
 	{ "judged", t_judged },
 	{ "refused", t_refused },

@@ -205,6 +205,28 @@ static void t_put_back(void)
 	}
 }
 
+/* The store's engine starts again: its term, too, is in the file before anything is decided. */
+static void t_term(void)
+{
+	u64 term;
+
+	begin_up();
+	term = dev.seen.plan.term;
+	agent_stop();
+	copy_close(O);
+	store_close(other);
+	store_sqlite_close(Q);
+	OK(store_sqlite_open(file, &Q, why, sizeof(why)));
+	test_start();
+	agent_start(1);
+	dev.slow = 1;
+	CU_ASSERT_EQUAL(host_turn(&agent, now), 0);
+	CU_ASSERT(host_notes(&agent) && !agent.lease && dev.seen.plan.term == term);
+	turns();
+	CU_ASSERT(host_may(&agent) && dev.seen.plan.term > term);
+	end();
+}
+
 /* The copy is behind recover, whose store is another one. */
 static void t_recovered(void)
 {
@@ -596,6 +618,7 @@ static const struct rig_test tests[] = {
 	{ "first", t_first },
 	{ "durable", t_durable },
 	{ "put back", t_put_back },
+	{ "term", t_term },
 	{ "recovered", t_recovered },
 	{ "emptied", t_emptied },
 	{ "later", t_later },

@@ -105,6 +105,47 @@ static void t_crashes(void)
 	CU_ASSERT(copies > 10);
 }
 
+static u32 left;			/* transactions before the next crash */
+
+static bool crash_then(void *arg)
+{
+	(void)arg;
+	return !left--;
+}
+
+/* Drives leave after they were chosen: nothing is given out on them. */
+static void t_leaves(void)
+{
+	const struct copy_item *i = NULL;
+	const struct obj_drive *d;
+	struct obj_drive out[HOSTS * EACH];
+	u32 n = 0;
+
+	begin(1, 0);
+	request(1, 1, "volume create", create_args("vol", "linear", 10 << 20, "host"));
+	rig_catch_up(con.c);
+	CU_ASSERT_EQUAL(lead_turn(&con.lead, 1), 1);
+	left = 1;
+	con.tasks.crash = crash_then;
+	CU_ASSERT_EQUAL(tasks_turn(&con.tasks), -ECANCELED);
+	rig_catch_up(A);
+	CU_ASSERT_EQUAL(task(1)->plan.puts, 1);
+	CU_ASSERT_EQUAL(extents_left(), 0);
+	while ((d = next_drive(&i)))
+		out[n++] = *d;
+	while (n--) {
+		out[n].plan.wanted = PLAN_DRAINING;
+		rig_put(A, KEY_DRIVE, &out[n]);
+	}
+	con.tasks.crash = crash;
+	settle();
+	CU_ASSERT(done(1, OBJ_TASK_FAILED));
+	CU_ASSERT_PTR_NOT_NULL(strstr(task(1)->error, "the drive leaves"));
+	CU_ASSERT_EQUAL(extents_left(), 0);
+	CU_ASSERT_PTR_NULL(volume(1));
+	end();
+}
+
 static void t_refused(void)
 {
 	begin(1, 0);
@@ -291,6 +332,7 @@ static void t_candidates(void)
 static const struct rig_test tests[] = {
 	{ "the life of volumes", t_life },
 	{ "controllers that die", t_crashes },
+	{ "leaves", t_leaves },
 	{ "refused", t_refused },
 	{ "cancelled", t_cancel },
 	{ "overtaken", t_overtaken },

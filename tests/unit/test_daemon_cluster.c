@@ -184,6 +184,17 @@ static void test_init(void)
 	end();
 }
 
+/* Begun before the removed hosts were read: none is admitted yet. */
+static void test_init_early(void)
+{
+	begin();
+	OK(cluster_init(H[0].c, NULL, why));
+	CU_ASSERT_FALSE(connects(H[0].port));
+	OK(cluster_removed(H[0].c, NULL, 0));
+	CU_ASSERT_TRUE(connects(H[0].port));
+	end();
+}
+
 /* The port is taken: the cluster is there, and the port opens later. */
 static void test_port_taken(void)
 {
@@ -555,7 +566,7 @@ int main(void)
 		{ "first start", test_first_start }, { "founded again", test_found_again },
 		{ "store gone", test_store_gone }, { "file refused", test_file_refused },
 		{ "durable", test_durable }, { "copied folder", test_copied }, { "init", test_init },
-		{ "port taken", test_port_taken }, { "token", test_token },
+		{ "early init", test_init_early }, { "port taken", test_port_taken }, { "token", test_token },
 		{ "addresses of tokens", test_token_addresses }, { "join", test_join },
 		{ "join refused, own store", test_join_used }, { "join refused", test_join_refused },
 		{ "join, crash", test_join_crash }, { "roles and etcd", test_roles_and_etcd },

@@ -3,6 +3,7 @@
  * Drives of this machine: labels, numbers, records and zeroes, each by the ops that agents call, over files and a fake kernel.
  */
 #include "tests/unit/disk_rig.h"
+#include "userspace/daemon/guard.h"
 
 static int each[2];
 
@@ -74,7 +75,7 @@ static void test_grant_refused(void)
 	kernel_lock();
 	K.grant.numbered = false;
 	K.grant.request = 1000;
-	K.asks = true;
+	K.pending = true;
 	kernel_unlock();
 	CU_ASSERT(kernel(K.answered == 1000));
 	CU_ASSERT_EQUAL(K.answer, -EPROTO);
@@ -82,7 +83,7 @@ static void test_grant_refused(void)
 	K.grant.numbered = true;
 	K.grant.drive = rig_id('d', 9);
 	K.grant.request = 1001;
-	K.asks = true;
+	K.pending = true;
 	kernel_unlock();
 	CU_ASSERT(kernel(K.answered == 1001));
 	CU_ASSERT_EQUAL(K.answer, -ENODEV);
@@ -137,7 +138,7 @@ static void test_race(void)
 		K.path = path;
 		K.grant = (struct meshtgt_grant) { .request = 5000 + i, .host = a, .drive = DRIVE, .extent = u,
 						   .attach = N(1, 1, i), .access = 2, .numbered = true };
-		K.asks = true;
+		K.pending = true;
 		kernel_unlock();
 		/* Half of the time the edit is of a label that is older than the number. */
 		edit();
@@ -153,6 +154,58 @@ static void test_race(void)
 	CU_ASSERT_EQUAL(writes, 60);
 	CU_ASSERT_EQUAL(extent(1)->attach, N(1, 1, 60));
 	CU_ASSERT_EQUAL(label()->generation, 1060);
+	end();
+}
+
+/* A grant is written while the agent's label waits, which was merged with the label of before. */
+static void test_merge_late(void)
+{
+	const struct muuid a = HOST;
+
+	begin();
+	add_ready(1);
+	edit();
+	write_held = true;
+	grant_send(1, &a, N(1, 7, 1), 2);
+	CU_ASSERT(until(write_waits));
+	now.generation = 9;
+	CU_ASSERT_EQUAL(disk_ops.label_write(D, &now), -EINPROGRESS);
+	write_held = false;
+	OK(grant_answer());
+	CU_ASSERT(until(label()->generation == 9));
+	CU_ASSERT_EQUAL(extent(1)->attach, N(1, 7, 1));
+	CU_ASSERT(until(file_number(path, &extent(1)->uuid) == N(1, 7, 1)));
+	end();
+}
+
+static bool number_waits(void)
+{
+	guard(&D->lock);
+	return D->numbers;
+}
+
+/* A host waits for its number: it comes before all that the agent wants. */
+static void test_first_grants(void)
+{
+	const struct muuid a = HOST;
+	struct layout *l = record_of(1);
+
+	begin();
+	add_ready(1);
+	edit();
+	now.generation = 2;
+	write_held = true;
+	CU_ASSERT_EQUAL(disk_ops.label_write(D, &now), -EINPROGRESS);
+	CU_ASSERT(until(write_waits));
+	CU_ASSERT_EQUAL(disk_ops.record_write(D, extent(1), l), -EINPROGRESS);
+	watched = D;
+	grant_send(1, &a, N(1, 7, 1), 2);
+	CU_ASSERT(until(number_waits()));
+	write_held = false;
+	OK(grant_answer());
+	CU_ASSERT_TRUE(K.before);
+	OK(done(disk_ops.record_write(D, extent(1), l)));
+	free(l);
 	end();
 }
 
@@ -179,11 +232,10 @@ static void test_foreign(void)
 	const struct muuid a = HOST;
 	struct label l;
 
+	idle_ms = 1000000;
 	begin();
-	S->idle_ms = 1000000;
 	add_ready(1);
 	CU_ASSERT(kernel(kernel_extent(1) && kernel_extent(1)->ready));
-	S->retry_ms = 20;
 	edit();
 	stray(false);
 	now.generation = 9;
@@ -260,9 +312,9 @@ static void test_crash(void)
 	struct label l;
 
 	for (int copy = 0; copy < 2; copy++) {
+		idle_ms = 1000000;
 		begin();
 		add_ready(1);
-		S->idle_ms = 1000000;
 		OK(grant(1, &a, N(1, 1, 1), 2));
 		fail_copy(copy, true);
 		CU_ASSERT(grant(1, &b, N(1, 2, 0), 2) < 0);
@@ -287,12 +339,13 @@ static void test_crash_sick(void)
 {
 	const struct muuid b = OTHER;
 
+	idle_ms = 1000000;
 	begin();
 	add_ready(1);
-	S->idle_ms = 1000000;
 	fail_copy(1, true);
 	CU_ASSERT(grant(1, &b, N(1, 2, 0), 2) < 0);
 	disks_end();
+	idle_ms = 20;
 	disks_begin();
 	OK(take());
 	CU_ASSERT_PTR_NULL(label());
@@ -358,6 +411,8 @@ static void test_record(void)
 	CU_ASSERT_EQUAL(disk_ops.record(D, extent(1), &h), -ENODATA);
 	OK(record(1));
 	CU_ASSERT_EQUAL(recorded(), 1);
+	CU_ASSERT_EQUAL(disk_ops.record(D, &(struct label_extent) { .uuid = rig_id('x', 1), .state = LABEL_ZEROING },
+					&h), -ENODATA);
 	CU_ASSERT_EQUAL(copy_version(0) + copy_version(1), 1);
 	roll(1);
 	CU_ASSERT(until(copy_version(0) == 1 && copy_version(1) == 1));
@@ -375,6 +430,22 @@ static void test_record(void)
 	CU_ASSERT_EQUAL(copy_version(0) + copy_version(1), 4);
 	roll(3);
 	CU_ASSERT(until(copy_version(0) == 3 && copy_version(1) == 3));
+	end();
+}
+
+/* Nothing is written to a drive that another host has by now. */
+static void test_record_foreign(void)
+{
+	struct layout *l = record_of(1);
+
+	idle_ms = 1000000;
+	begin();
+	add_ready(1);
+	edit();
+	stray(false);
+	CU_ASSERT_EQUAL(done(disk_ops.record_write(D, &now.extent[0], l)), -EBADE);
+	free(l);
+	CU_ASSERT_EQUAL(copy_version(0) + copy_version(1), 0);
 	end();
 }
 
@@ -437,6 +508,7 @@ static void test_zero(void)
 	CU_ASSERT_EQUAL(pwrite(fd, junk, sizeof(junk), 10 * MIB), sizeof(junk));
 	CU_ASSERT_EQUAL(pwrite(fd, junk, sizeof(junk), 17 * MIB), sizeof(junk));
 	close(fd);
+	CU_ASSERT(kernel(kernel_extent(1) && !kernel_extent(1)->ready));
 	/* A grant does not wait for zeroes. */
 	zero_held = true;
 	CU_ASSERT_EQUAL(disk_ops.zero(D, extent(1)), -EINPROGRESS);
@@ -454,6 +526,7 @@ static void test_zero(void)
 
 static void test_zero_fails(void)
 {
+	idle_ms = 1000000;
 	begin();
 	add(1, LABEL_ZEROING);
 	zero_err = -EIO;
@@ -463,7 +536,6 @@ static void test_zero_fails(void)
 	OK(zero(1));
 	/* Nor is anything zeroed of a drive that another host has by now. */
 	add(2, LABEL_ZEROING);
-	S->idle_ms = 1000000;
 	zeroed = 0;
 	edit();
 	stray(false);
@@ -478,6 +550,8 @@ static const struct rig_test tests[] = {
 	{ "requests that are refused", test_grant_refused },
 	{ "the agent lowers no number", test_merge },
 	{ "grants and labels side by side", test_race },
+	{ "a grant while a label waits", test_merge_late },
+	{ "grants come first", test_first_grants },
 	{ "a label that was written elsewhere", test_foreign },
 	{ "another host takes the drive over", test_taken_over },
 	{ "one copy cannot be written", test_one_copy },
@@ -487,6 +561,7 @@ static const struct rig_test tests[] = {
 	{ "a torn copy", test_torn },
 	{ "records", test_record },
 	{ "a record of another volume", test_record_stale },
+	{ "no record over another host's drive", test_record_foreign },
 	{ "a record cannot be written", test_record_fails },
 	{ "zeroes", test_zero },
 	{ "zeroes cannot be written", test_zero_fails },

@@ -42,6 +42,50 @@ static void test_table(void)
 	end();
 }
 
+/* The answer to a table that still had the extent says nothing of it. */
+static void test_table_before(void)
+{
+	begin();
+	add_ready(1);
+	CU_ASSERT(until(D->push_done == D->push_want && D->pushed));
+	set_waits = 0;
+	set_gate = 0;
+	add(2, LABEL_ZEROING);
+	CU_ASSERT(until(set_waits == 1));
+	CU_ASSERT_EQUAL(disk_ops.table(D, extent(1)), -EINPROGRESS);
+	set_gate = 1;
+	CU_ASSERT(until(set_waits == 2));
+	CU_ASSERT_EQUAL(disk_ops.table(D, extent(1)), -EINPROGRESS);
+	CU_ASSERT_PTR_NOT_NULL(kernel_extent(1));
+	set_gate = -1;
+	OK(done(disk_ops.table(D, extent(1))));
+	CU_ASSERT(kernel(!kernel_extent(1)));
+	end();
+}
+
+/* The kernel has a drive of that UUID from another device: its table is left alone. */
+static void test_table_other(void)
+{
+	begin();
+	CU_ASSERT(until(D->push_done == D->push_want && D->pushed));
+	kernel_lock();
+	strcpy(K.drive[0].d.path, "/dev/other");
+	kernel_unlock();
+	add_ready(1);
+	CU_ASSERT(until(D->push_err == -EEXIST));
+	CU_ASSERT(kernel(!kernel_extent(1) && K.adds == 1 && !K.dels));
+	CU_ASSERT(log_has("from another device"));
+	end();
+	/* Nor does this drive's end take it away. */
+	begin();
+	kernel_lock();
+	strcpy(K.drive[0].d.path, "/dev/other");
+	kernel_unlock();
+	OK(done(disks_export_ops.leave(S, &DRIVE_, false)));
+	CU_ASSERT(kernel(K.drive[0].there));
+	end();
+}
+
 static void test_table_fails(void)
 {
 	begin();
@@ -152,6 +196,27 @@ static void test_gone(void)
 	CU_ASSERT(D != was && extent(1)->attach == N(1, 5, 1));
 	/* The kernel has the former device: it goes first. */
 	CU_ASSERT(kernel(kernel_extent(1) && !K.drive[0].gone && K.forced == 1));
+	end();
+}
+
+/* A thread of the former use has not ended: two never write to one drive. */
+static void test_gone_hangs(void)
+{
+	begin();
+	edit();
+	now.generation = 2;
+	write_held = true;
+	CU_ASSERT_EQUAL(disk_ops.label_write(D, &now), -EINPROGRESS);
+	CU_ASSERT(until(write_waits));
+	disk_end(D);
+	CU_ASSERT_PTR_NULL(disks_find(S, &DRIVE_));
+	/* The label is read, and then it waits. */
+	for (int i = 0; i < 20; i++) {
+		CU_ASSERT_EQUAL(disks_export_ops.take(S, path, &DRIVE_), -EINPROGRESS);
+		woken();
+	}
+	write_held = false;
+	OK(take());
 	end();
 }
 
@@ -317,6 +382,25 @@ static void test_leave(void)
 	end();
 }
 
+/* The kernel gets no table of a drive that it has just given up. */
+static void test_leave_push(void)
+{
+	begin();
+	write_held = true;
+	CU_ASSERT_EQUAL(disks_export_ops.leave(S, &DRIVE_, false), -EINPROGRESS);
+	CU_ASSERT(until(write_waits));
+	CU_ASSERT_FALSE(K.drive[0].there);
+	pthread_mutex_lock(&D->lock);
+	disk_push(D);
+	pthread_mutex_unlock(&D->lock);
+	for (int i = 0; i < 20; i++)
+		woken();
+	CU_ASSERT(kernel(K.adds == 1));
+	write_held = false;
+	OK(done(disks_export_ops.leave(S, &DRIVE_, false)));
+	end();
+}
+
 static void test_leave_fails(void)
 {
 	begin();
@@ -423,6 +507,15 @@ static void put_drive(const struct muuid *host, u8 extent_state)
 	rig_catch_up(C);
 }
 
+/* Lists were not read yet, or are read again. */
+static bool half;
+bool __real_copy_whole(const struct copy *c);
+
+bool __wrap_copy_whole(const struct copy *c)
+{
+	return !half && __real_copy_whole(c);
+}
+
 static void test_allow(void)
 {
 	begin();
@@ -447,6 +540,15 @@ static void test_allow(void)
 	put_drive(&HOST_, 0);
 	OK(disks_allow(S, C));
 	CU_ASSERT_EQUAL(D->push_done, D->push_want);
+	/* Half a copy says nothing of volumes that are not in it. */
+	half = true;
+	rig_erase(O, &(struct key) { .kind = KEY_VOLUME, .volume = rig_id('v', 1) });
+	rig_catch_up(C);
+	OK(disks_allow(S, C));
+	CU_ASSERT_EQUAL(D->push_done, D->push_want);
+	half = false;
+	OK(disks_allow(S, C));
+	CU_ASSERT(kernel(!kernel_extent(1)->allow_all));
 	/* An extent that is to stay after all is in the table again. */
 	OK(done(disk_ops.table(D, extent(1))));
 	put_drive(&HOST_, PLAN_FREEING);
@@ -520,6 +622,26 @@ static void test_rescan(void)
 	end();
 }
 
+/* While the store is away the label and what this host has seen of the store decide. */
+static void test_rescan_alone(void)
+{
+	struct plan_seen seen = { .cluster = rig_id('c', 2), .generation = 1 };
+
+	begin();
+	add_ready(1);
+	disks_end();
+	machine[0] = path;
+	disks_begin();
+	OK(done(disks_rescan_alone(S, &seen)));
+	CU_ASSERT_PTR_NULL(disks_next(S, NULL));
+	seen.cluster = rig_id('c', 1);
+	OK(done(disks_rescan_alone(S, &seen)));
+	D = disks_next(S, NULL);
+	CU_ASSERT(D && extent(1));
+	machine[0] = NULL;
+	end();
+}
+
 static bool agent_waits(void)
 {
 	guard(&D->lock);
@@ -572,19 +694,24 @@ static void test_agent(void)
 
 static const struct rig_test tests[] = {
 	{ "an extent leaves the kernel's table", test_table },
+	{ "... of which an older table says nothing", test_table_before },
+	{ "... of another device", test_table_other },
 	{ "... and does not", test_table_fails },
 	{ "a local drive", test_local },
 	{ "the kernel's module comes back", test_serve },
 	{ "a drive goes, and comes back", test_gone },
+	{ "... while a thread has it", test_gone_hangs },
 	{ "what is on a disk", test_probe },
 	{ "a first label", test_first },
 	{ "another owner", test_own },
 	{ "a drive leaves", test_leave },
+	{ "... and gets no table", test_leave_push },
 	{ "... and does not", test_leave_fails },
 	{ "a drive that was put back", test_put_back },
 	{ "a copy of a drive that is served", test_copy_of },
 	{ "hosts that may open an extent", test_allow },
 	{ "disks of the machine", test_rescan },
+	{ "... while the store is away", test_rescan_alone },
 	{ "under the agent of a drive", test_agent },
 };
 

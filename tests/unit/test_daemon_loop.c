@@ -34,7 +34,7 @@ static struct {
 	char	calls[1024];		/* one letter for each call */
 	int	steps;			/* of the agents' next turns, all of them together */
 	u8	state;			/* enum host_state after the next host_turn() */
-	bool	may, whole, leads, again, kernel;
+	bool	may, whole, leads, again, kernel, notes;
 	u8	role;
 	int	copy_err, removed_err, rescan_err, begin_err;
 	u64	revision;
@@ -119,6 +119,7 @@ int host_turn(struct host_agent *h, u64 now)
 }
 
 bool host_may(const struct host_agent *h) { return h->state == HOST_UP && W.may; }
+bool host_notes(const struct host_agent *h) { (void)h; return W.notes; }
 bool host_stopped(const struct host_agent *h) { return h->state >= HOST_STOPPED; }
 void host_end(struct host_agent *h) { (void)h; call('H'); }
 int lead_turn(struct lead *l, u64 now) { (void)l, (void)now; call('l'); return W.leads; }
@@ -169,6 +170,14 @@ const struct host_ops machine_host_ops;
 struct muuid machine_boot(void) { return (struct muuid) { .b = { 1 } }; }
 int disks_allow(struct disks *s, const struct copy *c) { (void)s, (void)c; call('A'); return 0; }
 int disks_rescan(struct disks *s, const struct copy *c) { (void)s, (void)c; call('r'); return W.rescan_err; }
+int disks_rescan_alone(struct disks *s, const struct plan_seen *seen)
+{
+	(void)s;
+	CU_ASSERT_EQUAL(seen->generation, 5);
+	call('o');
+	return W.rescan_err;
+}
+
 const struct muuid *disk_uuid(const struct disk *k) { return &k->uuid; }
 int volumes_fd(struct volumes *v) { (void)v; return -1; }
 void volumes_events(struct volumes *v) { (void)v; }
@@ -295,6 +304,11 @@ static void test_not_yet(void)
 	W.may = false;
 	turn();
 	CU_ASSERT_STRING_EQUAL(W.calls, "kchrARC");
+	/* Meanwhile the copy stays as it is. */
+	W.notes = true;
+	turn();
+	CU_ASSERT_STRING_EQUAL(W.calls, "khAC");
+	W.notes = false;
 	W.may = true;
 	W.whole = false;
 	W.copy_err = -EIO;
@@ -379,6 +393,17 @@ static void test_rescan(void)
 	CU_ASSERT_TRUE(called('r'));
 	turn();
 	CU_ASSERT_FALSE(called('r'));
+	/* With the store away what was seen of it decides, if anything was. */
+	W.now += 60000;
+	W.state = HOST_AWAY;
+	turn();
+	CU_ASSERT_FALSE(called('r') || called('o'));
+	d.self.seen.plan.generation = 5;
+	d.self.seen_known = true;
+	turn();
+	CU_ASSERT_TRUE(called('o') && !called('r'));
+	turn();
+	CU_ASSERT_FALSE(called('o'));
 	end();
 }
 

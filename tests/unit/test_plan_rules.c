@@ -4,9 +4,13 @@
 
 #include "tests/unit/suite.h"
 #include "userspace/plan/change.h"
+#include "userspace/plan/drain.h"
 #include "userspace/plan/extent.h"
+#include "userspace/plan/forget.h"
 #include "userspace/plan/members.h"
 #include "userspace/plan/mutant.h"
+#include "userspace/plan/spare.h"
+#include "userspace/plan/task.h"
 
 static void test_raises(void)
 {
@@ -149,6 +153,38 @@ static void test_evict(void)
 	CU_ASSERT_EQUAL(plan_change(&W.c, &t), PLAN_GO);
 }
 
+/* An eviction copies a member in sync, replaces one that is out, and waits where that is not known. */
+static void test_evict_task(void)
+{
+	struct plan_task_put put = { .place = 1, .drive = { { 'd' } }, .extent = { { 's' } } };
+	struct plan_task task = { .uuid = { { 't' } }, .volume = { { 'v' } }, .kind = PLAN_TASK_EVICT,
+				  .state = PLAN_TASK_PLACED, .puts = 1, .put = &put };
+	struct plan_drive drive = { .uuid = { { 'd' } }, .extents = 1, .extent = &W.spare };
+	struct plan_task_facts f = { .task = &task, .volume = &W.v, .access = &W.a, .rosters = &W.r, .drives = 1,
+				     .drive = &drive };
+	struct plan_task_step s;
+
+	world();
+	plan_task(&f, &s);
+	CU_ASSERT(s.what == PLAN_T_CHANGE && s.evict);
+	W.roster.in_sync = 1;
+	plan_task(&f, &s);
+	CU_ASSERT(s.what == PLAN_T_BAR && s.place == 1);
+	f.rosters = NULL;
+	plan_task(&f, &s);
+	CU_ASSERT(s.what == PLAN_T_WAIT && s.why == PLAN_WHY_KERNEL);
+	f.rosters = &W.r;
+	W.r.committed = false;
+	plan_task(&f, &s);
+	CU_ASSERT(s.what == PLAN_T_WAIT && s.why == PLAN_WHY_KERNEL);
+	W.a.mode = PLAN_NONE;
+	plan_task(&f, &s);
+	CU_ASSERT(s.what == PLAN_T_FAIL && s.verdict == PLAN_NOT_HOLDER);
+	put.place = 2;
+	plan_task(&f, &s);
+	CU_ASSERT(s.what == PLAN_T_FAIL && s.verdict == PLAN_ALONE);
+}
+
 static enum plan_verdict has_left(void)
 {
 	struct plan_txn t;
@@ -229,15 +265,168 @@ static void test_forgotten(void)
 	plan_mutation = PLAN_MUT_NONE;
 }
 
+/* Four members, of which two are out, and a mirror with one out. */
+static void test_spare(void)
+{
+	struct plan_place place[6] = {
+		{ .extent = { { 1 } } }, { .extent = { { 2 } } }, { .extent = { { 3 } } }, { .extent = { { 4 } } },
+		{ .extent = { { 5 } }, .group = 1 }, { .extent = { { 6 } }, .group = 1 },
+	};
+	struct plan_roster roster[2] = {
+		{ .members = 4, .in_sync = 12, .extent = { { { 1 } }, { { 2 } }, { { 3 } }, { { 4 } } } },
+		{ .members = 2, .in_sync = 2, .extent = { { { 5 } }, { { 6 } } } },
+	};
+	struct plan_volume v = { .state = PLAN_VOLUME_READY, .layout = { .version = 3, .places = 6, .groups = 2,
+									 .place = place } };
+	struct plan_access a = { .mode = PLAN_RW, .number = N };
+	struct plan_rosters r = { .number = N + 1, .version = 3, .committed = true, .groups = 2, .roster = roster };
+	u64 away[6] = { 30, 20, 0, 5, 10, 0 };
+	struct plan_spare s = { .volume = &v, .access = &a, .rosters = &r, .left = 1, .away = away, .now = 1000,
+				.delay = 100 };
+
+	CU_ASSERT_EQUAL(plan_spare(&s), 1);
+	away[1] = 0;
+	CU_ASSERT_EQUAL(plan_spare(&s), 0);
+	away[0] = 0;
+	CU_ASSERT_EQUAL(plan_spare(&s), 4);
+	away[0] = 901;
+	CU_ASSERT_EQUAL(plan_spare(&s), 4);
+	away[0] = 900;
+	CU_ASSERT_EQUAL(plan_spare(&s), 0);
+	place[0].leaving.b[0] = 9;
+	CU_ASSERT_EQUAL(plan_spare(&s), 4);
+	s.left = 0;
+	CU_ASSERT_EQUAL(plan_spare(&s), PLAN_NO_PLACE);
+	s.left = 1;
+	s.busy = true;
+	CU_ASSERT_EQUAL(plan_spare(&s), PLAN_NO_PLACE);
+	s.busy = false;
+	r.version = 2;
+	CU_ASSERT_EQUAL(plan_spare(&s), PLAN_NO_PLACE);
+	r.version = 3;
+	r.number = N - 1;
+	CU_ASSERT_EQUAL(plan_spare(&s), PLAN_NO_PLACE);
+	r.number = N;
+	r.committed = false;
+	CU_ASSERT_EQUAL(plan_spare(&s), PLAN_NO_PLACE);
+	r.committed = true;
+	CU_ASSERT_EQUAL(plan_spare(&s), 4);
+	a.mode = PLAN_NONE;
+	CU_ASSERT_EQUAL(plan_spare(&s), PLAN_NO_PLACE);
+	s.rosters = NULL;
+	a.mode = PLAN_RW;
+	CU_ASSERT_EQUAL(plan_spare(&s), PLAN_NO_PLACE);
+}
+
+static enum plan_drain_what drains(struct plan_drain_volume *v, const struct plan_drive *drive,
+				   enum plan_drain_why *why)
+{
+	struct plan_drain d = { .drive = drive, .volumes = 1, .volume = v };
+	struct plan_drain_step s;
+
+	plan_drain(&d, &s);
+	*why = s.why;
+	return s.what;
+}
+
+/* What stays on a drive, and the reason. */
+static void test_drain(void)
+{
+	struct plan_extent x = { .uuid = { { 'b' } }, .volume = { { 'v' } }, .state = PLAN_READY, .version = 3 };
+	struct plan_drive drive = { .wanted = PLAN_DRAINING, .extents = 1, .extent = &x };
+	struct plan_drain_volume v;
+	struct plan_drain_step s;
+	enum plan_drain_why why;
+	struct plan_drain d;
+
+	world();
+	v = (struct plan_drain_volume) { .volume = &W.v, .access = &W.a, .rosters = &W.r };
+	CU_ASSERT_EQUAL(drains(&v, &drive, &why), PLAN_D_EVICT);
+	v.busy = true;
+	CU_ASSERT(drains(&v, &drive, &why) == PLAN_D_WAIT && why == PLAN_D_RUNS);
+	v.busy = false;
+	v.refused = true;
+	CU_ASSERT(drains(&v, &drive, &why) == PLAN_D_WAIT && why == PLAN_D_REFUSED);
+	v.refused = false;
+	W.roster.in_sync = 1;
+	CU_ASSERT(drains(&v, &drive, &why) == PLAN_D_WAIT && why == PLAN_D_DETACHED);
+	W.roster.in_sync = 3;
+	W.a.mode = PLAN_NONE;
+	CU_ASSERT(drains(&v, &drive, &why) == PLAN_D_WAIT && why == PLAN_D_DETACHED);
+	W.a.mode = PLAN_RW;
+	x.uuid.b[0] = 'c';
+	CU_ASSERT(drains(&v, &drive, &why) == PLAN_D_WAIT && why == PLAN_D_ALONE);
+	x.uuid.b[0] = 'n';
+	CU_ASSERT(drains(&v, &drive, &why) == PLAN_D_WAIT && why == PLAN_D_FREED);
+	x.uuid.b[0] = 'b';
+	x.state = PLAN_FREEING;
+	CU_ASSERT(drains(&v, &drive, &why) == PLAN_D_WAIT && why == PLAN_D_FREED);
+	/* one at a time, of all volumes */
+	d = (struct plan_drain) { .drive = &drive, .volumes = 1, .volume = &v, .running = true };
+	plan_drain(&d, &s);
+	CU_ASSERT(s.what == PLAN_D_WAIT && s.why == PLAN_D_RUNS);
+	drive.extents = 0;
+	CU_ASSERT_EQUAL(drains(&v, &drive, &why), PLAN_D_OUT);
+	drive.wanted = PLAN_IN;
+	CU_ASSERT_EQUAL(drains(&v, &drive, &why), PLAN_D_BEGIN);
+	drive.wanted = PLAN_FORGOTTEN;
+	CU_ASSERT_EQUAL(drains(&v, &drive, &why), PLAN_D_FAIL);
+}
+
+/* All volumes of the drive, or none; once it has begun, those that may. */
+static void test_forget_drive(void)
+{
+	static const struct muuid V = { { 'v' } }, U = { { 'u' } };
+	struct plan_extent x[2] = { { .uuid = { { 'b' } }, .volume = V, .state = PLAN_READY },
+				    { .uuid = { { 'c' } }, .volume = U, .state = PLAN_READY } };
+	struct plan_drive drive = { .wanted = PLAN_IN, .extents = 2, .extent = x };
+	struct plan_volume u = { .uuid = U, .state = PLAN_VOLUME_READY };
+	struct plan_access none = { .mode = PLAN_NONE };
+	struct plan_forget_volume v[2];
+	struct plan_forget_drive f = { .drive = &drive, .volumes = 2, .volume = v };
+	struct plan_forget_step s;
+
+	world();
+	W.a.mode = PLAN_NONE;
+	v[0] = (struct plan_forget_volume) { .volume = &W.v, .access = &W.a };
+	v[1] = (struct plan_forget_volume) { .volume = &u, .access = &none, .busy = true };
+	plan_forget_drive(&f, &s);
+	CU_ASSERT(s.what == PLAN_F_WAIT && s.verdict == PLAN_WAIT && muuid_equal(&s.volume, &U));
+	v[1].busy = false;
+	v[1].readers = 1;
+	plan_forget_drive(&f, &s);
+	CU_ASSERT(s.what == PLAN_F_WAIT && s.verdict == PLAN_READ);
+	drive.wanted = PLAN_FORGOTTEN;
+	plan_forget_drive(&f, &s);
+	CU_ASSERT(s.what == PLAN_F_VOLUME && muuid_equal(&s.volume, &V));
+	W.a.mode = PLAN_RW;
+	plan_forget_drive(&f, &s);
+	CU_ASSERT(s.what == PLAN_F_WAIT && s.verdict == PLAN_HELD && muuid_equal(&s.volume, &V));
+	u.state = PLAN_DELETING;
+	plan_forget_drive(&f, &s);
+	CU_ASSERT(s.what == PLAN_F_DROP && muuid_equal(&s.volume, &U));
+	/* too late for a cancel */
+	f.cancel = true;
+	plan_forget_drive(&f, &s);
+	CU_ASSERT_EQUAL(s.what, PLAN_F_DROP);
+	drive.wanted = PLAN_IN;
+	plan_forget_drive(&f, &s);
+	CU_ASSERT_EQUAL(s.what, PLAN_F_END);
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
 		{ "a note never takes a later one away", test_raises },
 		{ "members beside the layout", test_members },
 		{ "evictions", test_evict },
+		{ "evictions as tasks", test_evict_task },
 		{ "members that have left", test_left },
 		{ "freed when no kernel may use it", test_freeable },
 		{ "a drive that was forgotten", test_forgotten },
+		{ "which member a spare replaces", test_spare },
+		{ "which member leaves a drive", test_drain },
+		{ "which volumes a forgotten drive leaves", test_forget_drive },
 		{ NULL, NULL },
 	};
 

@@ -46,7 +46,7 @@ static bool is_zero(struct num n)
 	return !n.generation && !n.counter && !n.restart;
 }
 
-#define FLAGS 15
+#define FLAGS 16
 
 /* Each bit of @n is one fact. */
 static struct tgt_open_facts facts(unsigned int n)
@@ -56,7 +56,7 @@ static struct tgt_open_facts facts(unsigned int n)
 		.preempt = n & 16, .old_self = n & 32, .others_dying = n & 64,
 		.other_rw = n & 128, .other_ro = n & 256, .self_other = n & 512,
 		.pending = n & 1024, .allowed = !(n & 2048), .unknown = n & 4096,
-		.claimed = n & 8192, .attach_self = n & 16384,
+		.claimed = n & 8192, .attach_self = n & 16384, .again = n & 32768,
 		.numbered = true,
 	};
 }
@@ -118,7 +118,9 @@ static int expected(const struct tgt_open_facts *f, struct num own, struct num s
 		return TGT_OPEN_FENCE;
 	if (f->other_rw || (f->rw && f->other_ro) || f->self_other)
 		return RDDA_OPEN_HELD;
-	if (f->unknown && !f->attach_self && !f->preempt)
+	if (f->unknown && !f->attach_self && !f->preempt &&
+	    !(f->again && !f->rw && !access_order(own, seen) &&
+	      (seen.generation || seen.counter)))
 		return RDDA_OPEN_UNKNOWN;
 	return f->pending ? RDDA_OPEN_DRAINING : granted(f, own, seen);
 }
@@ -194,8 +196,8 @@ static void every_retake(void)
 }
 
 /*
- * Facts that do not count with a number: epochs, grace, the label's holder, the client's own word,
- * and meshd's; and the number, if it does not count.
+ * Facts that do not count with a number: epochs, grace, the label's holder, and meshd's word; of a
+ * writer the client's, too; and the number, if it does not count.
  */
 static void other_facts(void)
 {
@@ -210,7 +212,7 @@ static void other_facts(void)
 			g = f;
 			g.seen = 7;
 			g.grace = true;
-			g.again = n & 1;
+			g.again ^= f.rw;
 			g.noted = n & 2;
 			g.holder_none = n & 4;
 			g.holder_self = n & 8;

@@ -83,15 +83,6 @@ static bool retaken(struct attach_vol *v, const struct attach_objects *o, int *s
 	return true;
 }
 
-/* With the highest restart that is known: it orders this host's OPENs after a reboot, too. */
-static u64 number_of(const struct attach_vol *v)
-{
-	u64 recorded = v->rec_has ? v->rec.plan.number : 0;
-
-	return mesh_number_access(recorded) == mesh_number_access(v->k.number) && recorded > v->k.number ?
-	       recorded : v->k.number;
-}
-
 static void say(struct attach_vol *v)
 {
 	if (v->busy)
@@ -123,7 +114,8 @@ int attach_keep(struct attach_vol *v, const struct attach_objects *o)
 	}
 	if (serves(v) && !named(v, o, &step))
 		return step;
-	step = attach_follow(v, o, PLAN_RW, number_of(v), &aim);
+	/* The record has the highest restart that is known: it orders this host's OPENs after a reboot, too. */
+	step = attach_follow(v, o, PLAN_RW, v->k.number, &aim);
 	if (!step)
 		step = attach_note(v, o);
 	if (!step)

@@ -20,10 +20,10 @@ static bool present(const struct attach_vol *v)
 	return v->k.state == ATTACH_OPENING || v->k.state == ATTACH_SERVING;
 }
 
-/* A version that the kernel does not have yet keeps all bars: it ends what they are for. */
+/* A version that the kernel which bars does not have yet keeps all bars: it ends what they are for. */
 static bool behind(const struct attach_vol *v, const struct attach_objects *o)
 {
-	return present(v) && v->k.version != o->volume->plan.layout.version;
+	return v->k.version != o->volume->plan.layout.version;
 }
 
 /* True if roster/V, of this attachment, confirms that the kernel bars the place. */

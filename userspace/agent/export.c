@@ -217,6 +217,7 @@ static int random_uuid(struct muuid *u)
 /* From here on the task has its drive; one that moves is this host's, in the same transaction. */
 static int begin_export(struct step *s, enum export_answer a)
 {
+	const struct key label = drive_key(&s->w->disk.drive);
 	struct export_agent *e = s->e;
 	struct obj_task t = *s->task;
 	struct deal d;
@@ -228,6 +229,9 @@ static int begin_export(struct step *s, enum export_answer a)
 	if (name_taken(e, s->args.name, &t.drive))
 		return fail(s, "another drive has this name");
 	deal_begin(&d, e->copy);
+	/* A copy that is behind the store does not know a drive whose label would be lost. */
+	if (!muuid_null(&label.drive))
+		deal_same(&d, &label);
 	if (a == EXPORT_MOVE) {
 		struct obj_drive moved = *drive_of(e, &t.drive);
 
@@ -421,7 +425,8 @@ static int leave(struct step *s, bool wipe, bool *go)
 		return leave(s, wipe, go);
 	}
 	if (err && err != -ENODEV)
-		return fail_by(s, "it is served still", err);
+		return fail_by(s, "it is served still, and takes no new extents ('meshctl drive export' reverts that)",
+			       err);
 	w->left = true;
 	*go = true;
 	return 0;
@@ -469,17 +474,36 @@ static int unexport_step(struct step *s)
 }
 
 /* The host that carries a task out: the one that has the drive, else the one that is named. */
-static bool is_ours(const struct export_agent *e, const struct obj_task *t, const struct drive_args *a)
+static const struct muuid *host_for(const struct export_agent *e, const struct obj_task *t,
+				    const struct drive_args *a)
 {
 	const struct obj_drive *d = drive_of(e, &a->drive);
-	const struct muuid *host = d ? &d->plan.host : muuid_null(&a->host) ? &t->host : &a->host;
 
-	return muuid_equal(host, &e->host);
+	return d ? &d->plan.host : muuid_null(&a->host) ? &t->host : &a->host;
+}
+
+/* The host that requested a task ends it where the other one will not. */
+static int for_another(struct step *s, const struct muuid *host)
+{
+	const struct obj_host *h = host_of(s->e, host);
+	struct key alive = { .kind = KEY_ALIVE, .host = *host };
+	char why[OBJ_WORDS];
+
+	if (!muuid_equal(&s->task->host, &s->e->host))
+		return 0;
+	if (!h || h->plan.removed) {
+		snprintf(why, sizeof(why), "host %s is no member of the cluster", h ? h->name : muuid_str(host).s);
+		return fail(s, why);
+	}
+	if (s->task->state == OBJ_TASK_CANCELLING && !has_begun(s->task) && !copy_get(s->e->copy, &alive))
+		return finish(s, OBJ_TASK_CANCELLED, "");
+	return 0;
 }
 
 static int run(struct export_agent *e, const struct key *k)
 {
 	struct step s = { .e = e, .task = copy_obj(e->copy, k) };
+	const struct muuid *host;
 	char why[OBJ_WHY] = "";
 	int err;
 
@@ -490,8 +514,9 @@ static int run(struct export_agent *e, const struct key *k)
 		return err;
 	if (err)
 		return muuid_equal(&s.task->host, &e->host) ? fail(&s, why) : 0;
-	if (!is_ours(e, s.task, &s.args))
-		return 0;
+	host = host_for(e, s.task, &s.args);
+	if (!muuid_equal(host, &e->host))
+		return for_another(&s, host);
 	if (s.task->state == OBJ_TASK_CANCELLING && !has_begun(s.task))
 		return finish(&s, OBJ_TASK_CANCELLED, "");
 	s.w = work_of(e, &s.task->uuid);

@@ -87,7 +87,8 @@ struct export_agent {
 /**
  * export_turn() - one step of each task "drive export" and "drive unexport" of this host
  *
- * An error of the machine ends the task, with a sentence.
+ * An error of the machine ends the task, with a sentence. So does a host that is no member any more,
+ * by the host that requested the task.
  * Return: as host_turn().
  */
 int export_turn(struct export_agent *e);

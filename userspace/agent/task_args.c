@@ -69,11 +69,17 @@ static const struct field delete_args[] = {
 	{ .name = NULL }
 };
 
+static const struct field remove_args[] = {
+	FIELD_UUID("host", struct task_args, host), FIELD_BOOL("lost", struct task_args, lost, .flags = FIELD_MAY),
+	{ .name = NULL }
+};
+
 static const struct field *const tables[] = {
 	[PLAN_TASK_CREATE] = create_args, [PLAN_TASK_EXTEND] = extend_args,
 	[PLAN_TASK_REPLACE] = replace_args, [PLAN_TASK_SET] = set_args,
 	[PLAN_TASK_DELETE] = delete_args, [PLAN_TASK_EVICT] = evict_args,
 	[PLAN_TASK_DRAIN] = drain_args, [PLAN_TASK_FORGET] = drain_args,
+	[PLAN_TASK_REMOVE] = remove_args,
 };
 
 /* A misspelt argument is not one that was left out. */

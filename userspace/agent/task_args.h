@@ -8,6 +8,7 @@
  *   volume evict     place [drives: one] [drain: by the controller, the drain's task]
  *   drive drain      drive
  *   drive forget     drive
+ *   host remove      host [lost]
  *   volume set       [name] [spares|no_spares] [allow]
  *   volume delete    [preempt]
  *   drive export     [host] path [force] [erase_label] [local] [name]
@@ -35,7 +36,9 @@ struct task_args {
 	struct muuid *drive;
 	u32	place;
 	bool	spare;
-	struct muuid drain, on;		/* on: the drive that is drained */
+	struct muuid drain, on;		/* on: the drive that is drained, or forgotten */
+	struct muuid host;
+	bool	lost;
 	struct obj_io io;
 };
 

@@ -71,6 +71,20 @@ bool task_child_refused(const struct tasks *t, const struct muuid *volume, const
 	return false;
 }
 
+bool task_child_forgets(const struct tasks *t, const struct muuid *drive)
+{
+	const struct copy_item *i = NULL;
+	const struct obj_task *x;
+
+	while ((x = next(t, &i))) {
+		const char *text = json_string_value(json_object_get(x->args, "drive"));
+
+		if (!ended(x) && x->plan.kind == PLAN_TASK_FORGET && text && !strcmp(text, muuid_str(drive).s))
+			return true;
+	}
+	return false;
+}
+
 int task_child_put(const struct tasks *t, struct deal *d, const char *verb, const struct muuid *volume,
 		   json_t *args)
 {

@@ -17,6 +17,8 @@ bool task_child_busy(const struct tasks *t, const struct muuid *volume);
 bool task_child_runs(const struct tasks *t, const struct muuid *drain);
 /* True if one of the volume failed a moment ago. @drain: of that drain; NULL: by a spare. */
 bool task_child_refused(const struct tasks *t, const struct muuid *volume, const struct muuid *drain);
+/* True if a task that forgets the drive has not ended. */
+bool task_child_forgets(const struct tasks *t, const struct muuid *drive);
 /* Into a deal: a new task. Return: 0 or a negative errno; the deal keeps its own. */
 int task_child_put(const struct tasks *t, struct deal *d, const char *verb, const struct muuid *volume,
 		   json_t *args);

@@ -209,7 +209,10 @@ static bool overlaps(const struct obj_drive *d, const struct plan_task_put *p)
 	return false;
 }
 
-/* All puts of the range that are on one drive. False: its room is another's by now. */
+/*
+ * All puts of the range that are on one drive. False: its room is another's by now, or the drive leaves,
+ * and its label is perhaps wiped already.
+ */
 static bool allocate_on(struct making *m, struct plan_task_put *put, const struct muuid *uuid)
 {
 	const struct obj_drive *d = drive(m, uuid);
@@ -224,7 +227,7 @@ static bool allocate_on(struct making *m, struct plan_task_put *put, const struc
 	for (u32 i = m->s->first; i < m->s->first + m->s->nr; i++) {
 		if (!muuid_equal(&put[i].drive, uuid) || has_extent(d, &put[i].extent))
 			continue;
-		if (overlaps(d, &put[i]) || n == LABEL_EXTENTS_MAX) {
+		if (d->plan.wanted != PLAN_IN || overlaps(d, &put[i]) || n == LABEL_EXTENTS_MAX) {
 			free(x);
 			return false;
 		}
@@ -251,8 +254,8 @@ static int allocate(struct making *m)
 		if (!allocate_on(m, put, &put[i].drive)) {
 			deal_drop(&m->deal);
 			begin(m, m->t, m->f, m->s);
-			return fail(m, "the room that was chosen on a drive was taken by another task; type the "
-				    "command again");
+			return fail(m, "the room that was chosen on a drive was taken by another task, or the drive "
+				    "leaves; type the command again");
 		}
 	}
 	return end(m);

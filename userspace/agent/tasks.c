@@ -25,6 +25,14 @@ bool task_is_due(const struct copy *c, const struct obj_task *task)
 /* Of one task, before the others get their turn. */
 #define STEPS_MAX	64
 
+/* Those that are of no volume have no step table. */
+static int of_drives(struct tasks *t, const struct obj_task *task)
+{
+	if (task->plan.kind == PLAN_TASK_DRAIN)
+		return task_drain(t, task);
+	return task->plan.kind == PLAN_TASK_FORGET ? task_forget(t, task) : task_remove(t, task);
+}
+
 /* Steps of one task until it waits. Return: transactions made, or negative. */
 static int run(struct tasks *t, const struct key *k)
 {
@@ -39,8 +47,8 @@ static int run(struct tasks *t, const struct key *k)
 		/* Verbs that no decision is for are carried out by others. */
 		if (!task || task_ended(task) || !task->plan.kind || !task_is_due(t->copy, task))
 			return n;
-		if (task->plan.kind == PLAN_TASK_DRAIN || task->plan.kind == PLAN_TASK_FORGET) {
-			ret = task->plan.kind == PLAN_TASK_DRAIN ? task_drain(t, task) : task_forget(t, task);
+		if (task->plan.kind >= PLAN_TASK_DRAIN) {
+			ret = of_drives(t, task);
 			if (ret <= 0)
 				return ret ? ret : n;
 			n++;

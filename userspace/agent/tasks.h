@@ -60,6 +60,8 @@ void task_facts_free(struct task_facts *f);
 int task_drain(struct tasks *t, const struct obj_task *task);
 /* task_forget.c: likewise "drive forget" */
 int task_forget(struct tasks *t, const struct obj_task *task);
+/* task_remove.c: likewise "host remove" */
+int task_remove(struct tasks *t, const struct obj_task *task);
 
 /**
  * task_step() - carry out one step of plan_task()

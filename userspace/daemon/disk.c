@@ -326,7 +326,6 @@ static int rest(const struct disk *d, int *err, u64 at)
 
 static int op_label_write(void *dev, const struct label *l)
 {
-	struct label *want __free(free) = malloc(sizeof(*want));
 	struct disk *d = dev;
 	int err;
 
@@ -334,14 +333,18 @@ static int op_label_write(void *dev, const struct label *l)
 	if (d->want)
 		return -EINPROGRESS;
 	err = rest(d, &d->want_err, d->want_at);
-	if (err || !want)
-		return err ? err : -ENOMEM;
-	memcpy(want, l, sizeof(*want));
-	disk_label_merge(want, d->label);
-	if (d->label == d->both && disk_label_equal(want, d->label))
+	if (err)
+		return err;
+	d->want = malloc(sizeof(*d->want));
+	if (!d->want)
+		return -ENOMEM;
+	memcpy(d->want, l, sizeof(*l));
+	disk_label_merge(d->want, d->label);
+	if (d->label == d->both && disk_label_equal(d->want, d->label)) {
+		free(d->want);
+		d->want = NULL;
 		return 0;
-	d->want = want;
-	want = NULL;
+	}
 	pthread_cond_broadcast(&d->wake);
 	return -EINPROGRESS;
 }
@@ -494,9 +497,11 @@ int disk_number(struct disk *d, const struct muuid *extent, const struct muuid *
 	int err, kept = 0;
 
 	guard(&d->lock);
-	for (at = &d->numbers; *at && !same_number(*at, &is); at = &(*at)->next)
-		kept += !(*at)->m;
-	n = *at;
+	for (at = &d->numbers; (n = *at); at = &n->next) {
+		if (same_number(n, &is))
+			break;
+		kept += !n->m;
+	}
 	if (n && !n->done)
 		return -EINPROGRESS;
 	if (n) {

@@ -9,7 +9,7 @@
  *   the kernel's GRANT (its own thread) --+   number, attacher: durable before the answer
  *
  * Numbers in labels are written by grants alone, all else by the agent; both by the disk's thread, in
- * turn, so that neither overwrites the other's. A grant needs no store: targets ask the label.
+ * turn, so that neither overwrites the other's. A grant needs no store: a target reads the label.
  */
 #ifndef DAEMON_DISK_H
 #define DAEMON_DISK_H
@@ -37,7 +37,7 @@ void disks_close(struct disks *s);
  * meshtgt was loaded again. -EINPROGRESS, -ENOPKG: no module.
  */
 int disks_serve(struct disks *s);
-/* What concerns tables: who may open which volume's extents. Of the copy; each turn. */
+/* Tables: the hosts that may open each volume's extents, from the copy; each turn. */
 int disks_allow(struct disks *s, const struct copy *c);
 
 /* Of struct export_ops and host_ops; @m: struct disks. */
@@ -47,11 +47,13 @@ int disks_list(void *m, struct obj_disk **out, u32 *n);
 /* Of struct drive_ops; @dev: struct disk. */
 extern const struct drive_ops disk_ops;
 /*
- * Look at the disks of this machine, and take up each drive that export_take() lets. One round of
+ * Scan the disks of this machine, and take up each drive that export_take() lets. One round of
  * jobs: -EINPROGRESS until all have answered, or are late. The loop calls it at its start, and when
  * udev reports a disk.
  */
 int disks_rescan(struct disks *s, const struct copy *c);
+/* The same while the store is away: by export_take_alone(). */
+int disks_rescan_alone(struct disks *s, const struct plan_seen *seen);
 
 /*
  * All that are served, in any order; NULL after the last. A struct disk stays until disks_close():

@@ -6,7 +6,7 @@
  *                extent is taken out
  *   UUID.old     the one before
  *
- * For an administrator who restores a label. A label whose sequence is below its backup's is one of a
+ * For an administrator that restores a label. A label whose sequence is below its backup's is one of a
  * drive that was put back to an older state.
  */
 #include <errno.h>

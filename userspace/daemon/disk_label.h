@@ -10,7 +10,7 @@
 
 #include "userspace/format/label.h"
 
-/* What is known of the two copies on a drive. */
+/* The two copies on a drive, as far as they are known. */
 struct disk_label {
 	struct label_disk_head head[2];	/* as they were written or read last */
 	bool	known[2];		/* ... and that succeeded */

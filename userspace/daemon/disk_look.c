@@ -233,20 +233,30 @@ static bool twin(const struct disk_round *r, size_t at)
 	return false;
 }
 
-/* Which disks of a round are drives of this host. */
-static void round_judge(struct disks *s, const struct disk_round *r, const struct copy *c)
+/* By the store's objects, or, without @c, by what this host has seen of the store. */
+static bool may_take(const struct disks *s, const struct export_disk *d, const struct copy *c,
+		     const struct plan_seen *seen, char *why, size_t size)
 {
-	const struct obj_cluster *cluster = copy_obj(c, &(struct key) { .kind = KEY_CLUSTER });
+	const struct key k = { .kind = KEY_DRIVE, .drive = d->drive };
+
+	return c ? export_take(d, copy_obj(c, &k), &s->config.host, copy_obj(c, &(struct key) { .kind = KEY_CLUSTER }),
+			       why, size) :
+		   export_take_alone(d, seen, &s->config.host, why, size);
+}
+
+/* The disks of a round that are drives of this host. */
+static void round_judge(struct disks *s, const struct disk_round *r, const struct copy *c,
+			const struct plan_seen *seen)
+{
 	char why[OBJ_WORDS];
 
 	for (size_t i = 0; i < r->n; i++) {
 		struct round_disk *d = &r->disk[i];
-		const struct key k = { .kind = KEY_DRIVE, .drive = d->found.drive };
 
 		why[0] = 0;
-		if (d->state != ROUND_DONE || muuid_null(&k.drive) || disks_served(s, &k.drive) || !cluster)
+		if (d->state != ROUND_DONE || disks_served(s, &d->found.drive))
 			continue;
-		if (export_take(&d->found, copy_obj(c, &k), &s->config.host, cluster, why, sizeof(why)))
+		if (may_take(s, &d->found, c, seen, why, sizeof(why)))
 			d->state = ROUND_TAKE;
 		else
 			not_taken(s, r->path[i], why);
@@ -279,19 +289,29 @@ static int round_take(struct disks *s, const struct disk_round *r)
 	return ret;
 }
 
-int disks_rescan(struct disks *s, const struct copy *c)
+static int rescan(struct disks *s, const struct copy *c, const struct plan_seen *seen)
 {
 	int err = round_turn(s, &s->scan);
 
 	if (err)
 		return err;
-	round_judge(s, s->scan, c);
+	round_judge(s, s->scan, c, seen);
 	err = round_take(s, s->scan);
 	if (err == -EINPROGRESS)
 		return err;
 	round_free(s->scan);
 	s->scan = NULL;
 	return 0;
+}
+
+int disks_rescan(struct disks *s, const struct copy *c)
+{
+	return rescan(s, c, NULL);
+}
+
+int disks_rescan_alone(struct disks *s, const struct plan_seen *seen)
+{
+	return rescan(s, NULL, seen);
 }
 
 bool disks_look_end(struct disks *s, u64 until)
@@ -303,7 +323,7 @@ bool disks_look_end(struct disks *s, u64 until)
 	round_free(s->scan);
 	while ((l = s->looks)) {
 		s->looks = l->next;
-		/* A job of a look has nothing of @s. */
+		/* Such a job has nothing of @s. */
 		while (job_since(l->job) && disk_now() < until)
 			usleep(1000);
 		job_free(l->job);

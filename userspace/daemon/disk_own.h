@@ -199,7 +199,7 @@ void *disk_zero_thread(void *arg);
 void *disk_table_thread(void *arg);
 /* The kernel is to have another table. With d->lock. */
 void disk_push(struct disk *d);
-/* What the kernel has under the drive's UUID. */
+/* The kernel's view of the drive's UUID. */
 enum disk_view { DISK_HAS_NOT, DISK_HAS, DISK_GONE, DISK_OTHER, DISK_SILENT };
 enum disk_view disk_kernel_has(struct mesh *m, const struct disk *d);
 /* 0, or why the kernel would not serve it, in @why. -ENOPKG: no module. */

@@ -105,15 +105,16 @@ static bool part_of(const struct probe *p, const char *path)
 
 static int check_mounts(struct probe *p)
 {
-	char line[512], path[256];
-	struct mntent *e;
+	char line[4096], path[256];
+	struct mntent e;
 	int bad = 0;
 	FILE *f;
 
+	/* Several disks are probed at once. */
 	f = setmntent("/proc/self/mounts", "re");
-	while (f && !bad && (e = getmntent(f)))
-		if (part_of(p, e->mnt_fsname))
-			bad = verdict(p, EXPORT_USED, "%.40s is mounted on %.80s", e->mnt_fsname, e->mnt_dir);
+	while (f && !bad && getmntent_r(f, &e, line, sizeof(line)))
+		if (part_of(p, e.mnt_fsname))
+			bad = verdict(p, EXPORT_USED, "%.40s is mounted on %.80s", e.mnt_fsname, e.mnt_dir);
 	if (f)
 		endmntent(f);
 	f = bad ? NULL : fopen("/proc/swaps", "re");

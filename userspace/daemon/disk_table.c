@@ -100,7 +100,7 @@ static void add_extent(const struct disk *d, struct table *t, const struct label
 	t->d.extents[t->d.nr_extents++] = (struct meshtgt_extent) {
 		.uuid = e->uuid, .start = e->start, .length = e->length, .holder = e->holder,
 		.version = e->version, .attach = e->attach, .attacher = e->attacher,
-		/* What is open stays so; no host gets more of what another one serves. */
+		/* An opening stays; no host gets more of what another one serves. */
 		.ready = e->state == LABEL_READY && !d->foreign,
 		.allow_all = a && a->all, .allows = a && !a->all ? a->hosts : 0,
 		.allow = a && !a->all ? a->host : NULL,
@@ -149,7 +149,7 @@ static int send_table(struct disk *d, struct mesh *m, const struct table *t, boo
 	case DISK_SILENT:
 		return -EIO;
 	case DISK_GONE:
-		/* What the kernel has is the drive before it went away. */
+		/* The kernel has the drive as it was before it went away. */
 		err = meshtgt_drive_del(m, &d->uuid, true);
 		if (err)
 			return err;

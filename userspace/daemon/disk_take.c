@@ -17,7 +17,7 @@
 
 enum work_kind { WORK_TAKE, WORK_FIRST, WORK_LEAVE, WORK_OWN };
 
-/* What a job gets, and gives back. */
+/* Arguments and results of a job. */
 struct work_arg {
 	struct disks *s;
 	char	path[OBJ_PATH];
@@ -104,10 +104,19 @@ static int read_heads(struct disk *d)
 	return 0;
 }
 
-/* What speaks against it; a drive that was put back must not be believed. */
-static int judge(struct work_arg *a, const struct disk_dev *dev, const struct label *l)
+/* Sequence of the copy that the state folder has, if it is above the label's; else 0. */
+static u64 newer(const struct disks *s, const struct label *l)
 {
 	struct label *kept __free(free) = malloc(sizeof(*kept));
+
+	return kept && s->config.state && !disk_backup_read(s->config.state, &l->drive, kept) &&
+	       kept->sequence > l->sequence ? kept->sequence : 0;
+}
+
+/* Reasons against taking it up; a drive that was put back must not be believed. */
+static int judge(struct work_arg *a, const struct disk_dev *dev, const struct label *l)
+{
+	u64 written = newer(a->s, l);
 	char why[200];
 	int err;
 
@@ -117,11 +126,10 @@ static int judge(struct work_arg *a, const struct disk_dev *dev, const struct la
 		return fail(a, -EPERM, "it was exported last by host %s", muuid_str(&l->owner).s);
 	if (l->size > dev->size)
 		return fail(a, -EUCLEAN, "the disk is smaller than its label says");
-	if (kept && a->s->config.state && !disk_backup_read(a->s->config.state, &l->drive, kept) &&
-	    kept->sequence > l->sequence)
+	if (written)
 		return fail(a, -ESTALE, "the disk was put back to an older state: its label is the %lluth, and "
 			    "this host has written the %lluth", (unsigned long long)l->sequence,
-			    (unsigned long long)kept->sequence);
+			    (unsigned long long)written);
 	err = l->flags & LABEL_F_LOCAL ? 0 : disk_kernel_check(a->path, &l->drive, why, sizeof(why));
 	/* -EEXIST: the kernel has this drive, from this device or another; its table says so later. */
 	if (err && err != -ENOPKG && err != -ENOENT && err != -EEXIST)
@@ -200,14 +208,11 @@ static int take(void *arg)
 }
 
 /* Over whatever is there; a repeat, and a drive that comes from another host, keep what is on it. */
-static int first_write(struct work_arg *a, int fd, const struct disk_dev *dev)
+static int first_write(struct work_arg *a, int fd, const struct disk_dev *dev, struct label *was)
 {
-	struct label *was __free(free) = malloc(sizeof(*was));
 	struct disk_label on;
 	int err, each[2];
 
-	if (!was)
-		return -ENOMEM;
 	if (a->label->size > dev->size || a->label->lba != dev->lba || label_check(a->label))
 		return fail(a, -EINVAL, "the disk is not as it was when its label was made");
 	err = disk_label_read(fd, dev->size, was, &on, each);
@@ -230,24 +235,25 @@ static int first_write(struct work_arg *a, int fd, const struct disk_dev *dev)
 static int first(void *arg)
 {
 	struct work_arg *a = arg;
+	struct label *was = malloc(sizeof(*was));
 	struct disk_dev dev;
-	int fd = disk_dev_open(a->path, O_RDWR | O_DSYNC | O_EXCL, &dev), err;
+	int fd = was ? disk_dev_open(a->path, O_RDWR | O_DSYNC | O_EXCL, &dev) : -ENOMEM, err = fd;
 
-	if (fd < 0)
-		return fail(a, fd, "the disk cannot be opened: %s", strerror(-fd));
-	err = first_write(a, fd, &dev);
-	close(fd);
+	if (fd < 0) {
+		fail(a, fd, "the disk cannot be opened: %s", strerror(-fd));
+	} else {
+		err = first_write(a, fd, &dev, was);
+		close(fd);
+	}
+	free(was);
 	return err;
 }
 
-static int own_write(struct work_arg *a, int fd, const struct disk_dev *dev)
+static int own_write(struct work_arg *a, int fd, const struct disk_dev *dev, struct label *l)
 {
-	struct label *l __free(free) = malloc(sizeof(*l));
 	struct disk_label on;
 	int err, each[2];
 
-	if (!l)
-		return -ENOMEM;
 	err = disk_label_read(fd, dev->size, l, &on, each);
 	if (err)
 		return fail(a, err, "its label cannot be read: %s", strerror(-err));
@@ -268,13 +274,17 @@ static int own_write(struct work_arg *a, int fd, const struct disk_dev *dev)
 static int own(void *arg)
 {
 	struct work_arg *a = arg;
+	struct label *l = malloc(sizeof(*l));
 	struct disk_dev dev;
-	int fd = disk_dev_open(a->path, O_RDWR | O_DSYNC | O_EXCL, &dev), err;
+	int fd = l ? disk_dev_open(a->path, O_RDWR | O_DSYNC | O_EXCL, &dev) : -ENOMEM, err = fd;
 
-	if (fd < 0)
-		return fail(a, fd, "the disk cannot be opened: %s", strerror(-fd));
-	err = own_write(a, fd, &dev);
-	close(fd);
+	if (fd < 0) {
+		fail(a, fd, "the disk cannot be opened: %s", strerror(-fd));
+	} else {
+		err = own_write(a, fd, &dev, l);
+		close(fd);
+	}
+	free(l);
 	return err;
 }
 

@@ -84,7 +84,7 @@ int disk_commit(struct disk *d, struct label *l)
 	bool foreign;
 
 	pthread_mutex_lock(&d->io);
-	/* What failed may have landed nevertheless: its number is not used again. */
+	/* A write that failed may have landed nevertheless: its number is not used again. */
 	l->sequence = (d->on.tried > d->label->sequence ? d->on.tried : d->label->sequence) + 1;
 	foreign = d->foreign;
 	err = foreign ? -EBADE : disk_label_write(d->fd, l, &d->on, each);
@@ -122,7 +122,7 @@ static bool is_out(const struct disk *d, const struct muuid *extent)
 	return false;
 }
 
-/* What both copies have is durable, if the drive still confirms it. */
+/* The label in memory is in both copies, and the drive still confirms it. */
 static int settled(struct disk *d)
 {
 	struct label *l;
@@ -244,17 +244,23 @@ void disk_grant(struct disk *d, struct mesh *m, const struct meshtgt_grant *g)
 
 int disk_call(struct disk *d, int (*fn)(struct disk *d, void *arg), void *arg)
 {
-	struct disk_call c = { .fn = fn, .arg = arg };
+	struct disk_call *c = malloc(sizeof(*c));
+	int err = -ENODEV;
 
-	guard(&d->lock);
-	if (d->ended)
-		return -ENODEV;
-	c.next = d->calls;
-	d->calls = &c;
-	pthread_cond_broadcast(&d->wake);
-	while (!c.done)
-		pthread_cond_wait(&d->wake, &d->lock);
-	return c.err;
+	if (!c)
+		return -ENOMEM;
+	pthread_mutex_lock(&d->lock);
+	if (!d->ended) {
+		*c = (struct disk_call) { .next = d->calls, .fn = fn, .arg = arg };
+		d->calls = c;
+		pthread_cond_broadcast(&d->wake);
+		while (!c->done)
+			pthread_cond_wait(&d->wake, &d->lock);
+		err = c->err;
+	}
+	pthread_mutex_unlock(&d->lock);
+	free(c);
+	return err;
 }
 
 static void call_do(struct disk *d, bool ended)

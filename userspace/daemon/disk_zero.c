@@ -86,7 +86,7 @@ static int zero(struct disk *d, const struct label_extent *e)
 void *disk_zero_thread(void *arg)
 {
 	const struct label_extent *found;
-	struct label_extent e;
+	struct label_extent e = { .state = LABEL_READY };
 	struct disk *d = arg;
 	int err;
 

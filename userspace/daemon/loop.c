@@ -142,12 +142,16 @@ static int drives_turn(struct daemon *d, bool stopped)
 static void rescan(struct daemon *d, u64 now)
 {
 	struct loop *l = d->loop;
+	int err;
 
 	if (now - l->rescan_ms >= RESCAN_MS)
 		l->rescan = true;
 	if (!l->rescan || (!copy_whole(d->copy) && !d->store_away))
 		return;
-	if (disks_rescan(d->disks, d->copy) == -EINPROGRESS)
+	if (d->store_away && !d->self.seen_known)
+		return;
+	err = d->store_away ? disks_rescan_alone(d->disks, &d->self.seen.plan) : disks_rescan(d->disks, d->copy);
+	if (err == -EINPROGRESS)
 		return;
 	l->rescan = false;
 	l->rescan_ms = now;
@@ -180,7 +184,8 @@ static int follow(struct daemon *d, u64 now)
 	char words[WHY];
 	int err = 0, n;
 
-	if (!d->store_away) {
+	/* What is being noted must be all that the copy has. */
+	if (!d->store_away && !host_notes(&d->self)) {
 		err = copy_turn(d->copy, 0, NULL, NULL);
 		if (err < 0) {
 			snprintf(words, sizeof(words), "the store: %.300s", store_why(d->store));

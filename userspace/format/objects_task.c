@@ -32,6 +32,7 @@ static const struct {
 	{ "volume replace", PLAN_TASK_REPLACE }, { "volume set", PLAN_TASK_SET },
 	{ "volume delete", PLAN_TASK_DELETE }, { "volume evict", PLAN_TASK_EVICT },
 	{ "drive drain", PLAN_TASK_DRAIN }, { "drive forget", PLAN_TASK_FORGET },
+	{ "host remove", PLAN_TASK_REMOVE },
 };
 
 static const struct field put_fields[] = {

@@ -51,7 +51,7 @@ struct plan_extent_facts {
 	const struct plan_cluster *cluster;
 	u32	label_generation;
 	bool	stopped;	/* this host decides nothing, see setback.h */
-	bool	forgotten;	/* the drive is: what its label has is no news, and stays */
+	bool	forgotten;	/* the drive is: its label counts for nothing, and stays as it is */
 	bool	here;		/* the drive is in this machine, and is this agent's */
 	bool	fresh;		/* drive/D and volume/V were read after the last step of this agent */
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What a label says to an OPEN for writing: the highest number under which the extent was opened, and
- * by which host. The target's kernel decides so from its table (rdda/target/state.c), which may be
- * behind the label; who writes the label decides again.
+ * An OPEN for writing, against the label: the highest number under which the extent was opened, and
+ * its host. The target's kernel decides so from its table (rdda/target/state.c), which may be behind
+ * the label; the writer of the label decides again.
  */
 #ifndef PLAN_GRANT_H
 #define PLAN_GRANT_H

@@ -162,6 +162,7 @@ enum plan_task_kind {
 	PLAN_TASK_EVICT,	/* as replace, of a member that is in sync: copied before it leaves */
 	PLAN_TASK_DRAIN,	/* of a drive, not a volume: drain.h */
 	PLAN_TASK_FORGET,	/* likewise: forget.h */
+	PLAN_TASK_REMOVE,	/* of a host: remove.h */
 };
 
 enum plan_task_state {

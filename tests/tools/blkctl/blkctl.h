@@ -28,6 +28,7 @@ struct member {
 	struct uuid uuid, drive;
 	uint64_t start;
 	int preempt;
+	uint32_t leaves;	/* a place + 1: the extent leaves it */
 	char path[256];
 };
 

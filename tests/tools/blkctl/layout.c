@@ -42,6 +42,8 @@ static void put_member(struct nl_msg *m, const struct member *x)
 		nla_put_string(m, MESHBLK_M_PATH, x->path);
 	if (x->lba)
 		nla_put_u32(m, MESHBLK_M_LBA, x->lba);
+	if (x->leaves)
+		nla_put_u32(m, MESHBLK_M_PLACE, x->leaves - 1);
 	nla_nest_end(m, n);
 }
 
@@ -125,6 +127,22 @@ static struct member parse_member(const char *text, struct uuid uuid, uint32_t l
 	return x;
 }
 
+/* PLACE=MEMBER */
+static void put_leaving(struct nl_msg *m, const char *text, struct uuid vol, uint32_t lba)
+{
+	const char *is = strchr(text, '=');
+	struct nlattr *n;
+	struct member x;
+
+	if (!is)
+		die(2, "not PLACE=MEMBER: %s", text);
+	x = parse_member(is + 1, derive_uuid(vol, 4094), lba);
+	x.leaves = strtoul(text, NULL, 0) + 1;
+	n = nla_nest_start(m, MESHBLK_A_LEAVINGS | NLA_F_NESTED);
+	put_member(m, &x);
+	nla_nest_end(m, n);
+}
+
 /* One segment over members [first, first + n), striped when there are several. */
 static struct segment make_segment(const struct member *members, int first, int n, uint64_t start,
 				   uint32_t strip, uint64_t offset, int exact)
@@ -192,8 +210,8 @@ static struct nl_msg *new_volume(const char *uuid, const char *name, uint64_t ep
 	return m;
 }
 
-/* Places with commas in between, as BARS. */
-static void put_bars(struct nl_msg *m, const char *text)
+/* Places with commas in between, as BARS or FORGOTTEN. */
+static void put_places(struct nl_msg *m, int attr, const char *text)
 {
 	uint32_t places[256];
 	int n = 0;
@@ -201,21 +219,58 @@ static void put_bars(struct nl_msg *m, const char *text)
 
 	for (; *text && n < 256; text = *e ? e + 1 : e)
 		places[n++] = strtoul(text, &e, 0);
-	nla_put(m, MESHBLK_A_BARS, n * sizeof(*places), places);
+	nla_put(m, attr, n * sizeof(*places), places);
 }
 
-/* @number: with -N; @attach: of -a, which counts before it. */
-static void put_access(struct nl_msg *m, const char *number, uint64_t attach, const char *served,
-		       const char *bars)
+/* Options of make that say who may use the volume, and what its groups go by. */
+struct access {
+	const char *number;	/* of -N */
+	uint64_t attach;	/* of -a, which counts before -N */
+	const char *served, *bars, *forgotten, *leaving;
+	int ro, stale, again, beside;
+};
+
+/* Return: 0: not one of these options. */
+static int access_option(struct access *a, int option, const char *arg)
 {
-	if (number)
-		nla_put_flag(m, MESHBLK_A_NUMBERED);
-	if (attach || (number && *number))
-		nla_put_u64(m, MESHBLK_A_ATTACH, attach ? attach : parse_number(number));
-	if (served)
-		nla_put_u64(m, MESHBLK_A_SERVED, parse_number(served));
-	if (bars)
-		put_bars(m, bars);
+	switch (option) {
+	case 'r': a->ro = 1; return 1;
+	case 'S': a->stale = 1; return 1;
+	case 'a': a->attach = parse_number(arg); return 1;
+	case 'N': a->number = arg; return 1;
+	case 'R': a->served = arg; return 1;
+	case 'B': a->bars = arg; return 1;
+	case 'X': a->forgotten = arg; return 1;
+	case 'A': a->again = 1; return 1;
+	case 'D': a->beside = 1; return 1;
+	case 'L': a->leaving = arg; return 1;
+	default: return 0;
+	}
+}
+
+static void put_flag(struct nl_msg *m, int attr, int is)
+{
+	if (is)
+		nla_put_flag(m, attr);
+}
+
+static void put_access(struct nl_msg *m, const struct access *a, struct uuid vol, uint32_t lba)
+{
+	put_flag(m, MESHBLK_A_READONLY, a->ro);
+	put_flag(m, MESHBLK_A_STALE, a->stale);
+	put_flag(m, MESHBLK_A_NUMBERED, !!a->number);
+	put_flag(m, MESHBLK_A_AGAIN, a->again);
+	put_flag(m, MESHBLK_A_BESIDE_STORE, a->beside);
+	if (a->attach || (a->number && *a->number))
+		nla_put_u64(m, MESHBLK_A_ATTACH, a->attach ? a->attach : parse_number(a->number));
+	if (a->served)
+		nla_put_u64(m, MESHBLK_A_SERVED, parse_number(a->served));
+	if (a->bars)
+		put_places(m, MESHBLK_A_BARS, a->bars);
+	if (a->forgotten)
+		put_places(m, MESHBLK_A_FORGOTTEN, a->forgotten);
+	if (a->leaving)
+		put_leaving(m, a->leaving, vol, lba);
 }
 
 /* "-l LEVEL" and the rest of the command line, + between segments. */
@@ -251,17 +306,17 @@ int cmd_make(int argc, char **argv)
 {
 	struct uuid vol = parse_uuid("11111111-2222-4333-8444-555555555555");
 	const char *level = NULL, *name = "v", *uuid = "11111111-2222-4333-8444-555555555555";
-	uint64_t epoch = 1, offset = 0, attach = 0;
+	uint64_t epoch = 1, offset = 0;
 	uint32_t lba = 512, timeout = 0, depth = 0;
 	struct segment like = { .strip = 65536 };
 	struct member *members = calloc(4096, sizeof(*members));
 	struct segment *segs = calloc(4096, sizeof(*segs));
-	const char *number = NULL, *served = NULL, *bars = NULL;
-	int c, i, nm, ns = 0, ro = 0, exact = 0, stale = 0, preempt = 0, err;
+	int c, i, nm, ns = 0, exact = 0, preempt = 0, err;
+	struct access access = { 0 };
 	struct nl_msg *m;
 	double wait = 0;
 
-	while ((c = getopt(argc, argv, "+u:n:e:b:s:o:t:q:rw:xl:FSa:N:R:B:P")) != -1) {
+	while ((c = getopt(argc, argv, "+u:n:e:b:s:o:t:q:rw:xl:FSa:N:R:B:PX:ADL:")) != -1) {
 		switch (c) {
 		case 'u': uuid = optarg; vol = parse_uuid(uuid); break;
 		case 'n': name = optarg; break;
@@ -271,33 +326,25 @@ int cmd_make(int argc, char **argv)
 		case 'o': offset = parse_size(optarg); break;
 		case 't': timeout = strtoul(optarg, NULL, 0); break;
 		case 'q': depth = strtoul(optarg, NULL, 0); break;
-		case 'r': ro = 1; break;
 		case 'w': wait = atof(optarg); break;
 		case 'x': exact = 1; break;
 		case 'l': level = optarg; offset = offset ? offset : 16 << 20; break;
 		case 'F': like.fresh = 1; break;
-		case 'S': stale = 1; break;
-		case 'a': attach = parse_number(optarg); break;
-		case 'N': number = optarg; break;
-		case 'R': served = optarg; break;
-		case 'B': bars = optarg; break;
 		case 'P': preempt = 1; break;
-		default: return 2;
+		default:
+			if (!access_option(&access, c, optarg))
+				return 2;
 		}
 	}
 	nm = parse_segments(argc, argv, &like, vol, lba, level, offset, exact, members, segs, &ns);
 	m = new_volume(uuid, name, epoch, lba);
-	if (ro)
-		nla_put_flag(m, MESHBLK_A_READONLY);
 	if (timeout)
 		nla_put_u32(m, MESHBLK_A_IO_TIMEOUT_MS, timeout);
 	if (depth)
 		nla_put_u32(m, MESHBLK_A_QUEUE_DEPTH, depth);
 	for (i = 0; i < nm; i++)
 		members[i].preempt = preempt;
-	put_access(m, number, attach, served, bars);
-	if (stale)
-		nla_put_flag(m, MESHBLK_A_STALE);
+	put_access(m, &access, vol, lba);
 	put_layout(m, members, nm, segs, ns);
 	wait_freed();
 	err = finish(talk(m, NULL, NULL));

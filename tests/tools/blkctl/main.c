@@ -9,6 +9,8 @@
  *       -l mirror|raid10:C|ec:K+M (data begins at 16M, or -o) -F (fresh) -S (stale)
  *       -a ATTACH -N NUMBER (NUMBERED: the access number, as GENERATION.COUNTER[.RESTART])
  *       -R SERVED (a retake) -B PLACE,... (where no member may join) -P (preempt)
+ *       -X PLACE,... (forgotten) -A (again, by the record) -D (beside the only store host)
+ *       -L PLACE=MEMBER (leaves that place)
  *     MEMBER: mem:SIZE[:PATH]  bdev:[PATH]:SIZE[:DRIVE[:START]]
  *             rdda:TARGET:EXTENT:DRIVE:SIZE[:EPOCH]
  *       each may be followed by @UUID; else a UUID is made from -u and its place

@@ -68,7 +68,10 @@ static void put_access(struct nl_msg *m)
 	if (!(rnd() % 4))
 		nla_put_u64(m, MESHBLK_A_SERVED, rnd() % 2 ? (1ULL + rnd() % 4) << 16 : odd_value());
 	if (!(rnd() % 4))
-		nla_put(m, MESHBLK_A_BARS, rnd() % (sizeof(places) + 1), places);
+		nla_put(m, rnd() % 2 ? MESHBLK_A_BARS : MESHBLK_A_FORGOTTEN,
+			rnd() % (sizeof(places) + 1), places);
+	if (!(rnd() % 4))
+		nla_put_flag(m, rnd() % 2 ? MESHBLK_A_AGAIN : MESHBLK_A_BESIDE_STORE);
 }
 
 /* A layout that is right but for a few values. */

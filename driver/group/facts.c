@@ -159,9 +159,9 @@ static bool facts_store_away(const struct mesh_group *g)
 }
 
 /*
- * True: a removal waits for a store that is away, and the members that it leaves out are here
- * again. What was proposed is never taken back, but the group may begin again with all of its
- * members, which needs no witness. A member that was given up is so until then.
+ * True: a removal waits for a store that is away, and the members that it leaves out are here again.
+ * What was proposed is never taken back, but the group may begin again with all of its members,
+ * which needs no witness.
  */
 bool mesh_group_store_undone(const struct mesh_group *g)
 {
@@ -171,7 +171,8 @@ bool mesh_group_store_undone(const struct mesh_group *g)
 	if (!facts_witnessed(g) || !g->witness.waits || !facts_store_away(g))
 		return false;
 	for (i = 0; i < g->width; i++)
-		if (in_sync >> i & 1 && !(mesh_group_up(&g->slots[i]) && mesh_group_named(g, i)))
+		if (in_sync >> i & 1 && !(mesh_group_up(&g->slots[i]) && mesh_group_named(g, i) &&
+					  !READ_ONCE(g->slots[i].failing)))
 			return false;
 	return true;
 }

@@ -8,7 +8,6 @@
  *   roster proposed, committed -----------------> mesh_group_reads_need() --> reads wait, or go on
  *   store silent for store_away_ms, all members here --> roster without WITNESS
  *   store is back, and has noted the roster -----------> roster with WITNESS
- *   store silent, a member lost, and here again -------> the group begins again with all
  *
  * A daemon that cannot reach the store does not answer requests, and one that has died does not,
  * either: the group counts the time since its first request without an answer. So that the store's
@@ -150,33 +149,6 @@ static u64 facts_here(const struct mesh_group *g)
 	return here;
 }
 
-/* True: a request to the store has been without an answer for long. */
-static bool facts_store_away(const struct mesh_group *g)
-{
-	unsigned long since = g->witness.open_since;
-
-	return since && time_after_eq(jiffies, since + facts_away());
-}
-
-/*
- * True: a removal waits for a store that is away, and the members that it leaves out are here again.
- * What was proposed is never taken back, but the group may begin again with all of its members,
- * which needs no witness.
- */
-bool mesh_group_store_undone(const struct mesh_group *g)
-{
-	u64 in_sync = g->ms.cur.in_sync;
-	u32 i;
-
-	if (!facts_witnessed(g) || !g->witness.waits || !facts_store_away(g))
-		return false;
-	for (i = 0; i < g->width; i++)
-		if (in_sync >> i & 1 && !(mesh_group_up(&g->slots[i]) && mesh_group_named(g, i) &&
-					  !READ_ONCE(g->slots[i].failing)))
-			return false;
-	return true;
-}
-
 /* Propose a roster with or without WITNESS, if due. Return: 0 or -EBUSY. */
 int mesh_group_store_step(struct mesh_group *g)
 {
@@ -193,7 +165,7 @@ int mesh_group_store_step(struct mesh_group *g)
 	now.noted = mesh_group_noted(g, &g->ms.cur, 0);
 	if (now.noted && time_after_eq(jiffies, w->heard_at + mesh_group_store_poll(g)))
 		mesh_group_recall_later(g);
-	now.away = facts_store_away(g);
+	now.away = w->open_since && time_after_eq(jiffies, w->open_since + facts_away());
 	/* what was noted a while ago says nothing of the store's presence */
 	now.noted &= !w->open_since;
 	due = prot_membership_witness_due(&g->ms, &now);
@@ -205,7 +177,8 @@ unsigned long mesh_group_store_poll(const struct mesh_group *g)
 {
 	if (!facts_witnessed(g))
 		return 0;
-	if (g->witness.open_since && !facts_store_away(g))
+	if (g->witness.open_since &&
+	    time_before(jiffies, g->witness.open_since + facts_away()))
 		return min_t(unsigned long, HZ, facts_away());
 	return clamp_t(unsigned long, facts_away() / 6, 1, FACTS_POLL_MAX);
 }

@@ -632,7 +632,6 @@ void mesh_group_facts(struct mesh_group *g, struct prot_attach *a);
 void mesh_group_reads_need(struct mesh_group *g);
 int mesh_group_store_step(struct mesh_group *g);
 unsigned long mesh_group_store_poll(const struct mesh_group *g);
-bool mesh_group_store_undone(const struct mesh_group *g);
 
 /* witness.c; all but the first four with group->lock, the last two do not wait for meshd */
 int mesh_group_witness_init(struct mesh_group *g);

@@ -424,7 +424,7 @@ static bool start_outdated(struct mesh_group *g)
 	return now.numbered && !g->cfg.ro && !mesh_access_is(now.number, g->ms.cur.attach);
 }
 
-/* Stop a group that is to begin again under a higher number; requests wait meanwhile. */
+/* Stop a group that is to begin again under a higher access number; requests wait meanwhile. */
 static void start_retake(struct mesh_group *g)
 {
 	u32 i;
@@ -555,8 +555,6 @@ static void start_rosters(struct mesh_group *g)
 			return;
 		}
 		if (!mesh_group_may_write(g)) {
-			if (mesh_group_store_undone(g))
-				start_retake(g);
 			start_again(g, HZ);
 			return;
 		}

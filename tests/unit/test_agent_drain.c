@@ -398,7 +398,8 @@ static void remove_host(u8 t, u8 h, bool is_lost)
 {
 	struct muuid host = rig_id('h', h);
 
-	request(t, 0, "host remove", json_pack("{s:s, s:b}", "host", muuid_str(&host).s, "lost", is_lost));
+	request(t, 0, "host remove", is_lost ? json_pack("{s:s, s:b}", "host", muuid_str(&host).s, "lost", true) :
+						json_pack("{s:s}", "host", muuid_str(&host).s));
 	settle();
 }
 

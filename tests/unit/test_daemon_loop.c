@@ -45,6 +45,7 @@ static struct {
 	size_t	removeds;
 	unsigned int timeout, lines;
 	bool	attach_away, attach_stopped, tasks_stopped;
+	unsigned int spares;		/* turns since this host leads */
 	int	store_fd, turns;
 	int	end_after;		/* turns, of daemon_run() */
 } W;
@@ -125,6 +126,14 @@ void host_end(struct host_agent *h) { (void)h; call('H'); }
 int lead_turn(struct lead *l, u64 now) { (void)l, (void)now; call('l'); return W.leads; }
 void lead_end(struct lead *l) { (void)l; call('L'); }
 int tasks_turn(struct tasks *t) { W.tasks_stopped = t->stopped; return step('t'); }
+int spares_turn(struct spares *s, u64 now)
+{
+	CU_ASSERT(W.leads && s->tasks);
+	CU_ASSERT_EQUAL(now, W.now);
+	W.spares++;
+	return 0;
+}
+void spares_end(struct spares *s) { (void)s; W.spares = 0; }
 int export_turn(struct export_agent *e) { CU_ASSERT_FALSE(e->stopped); return step('e'); }
 void export_end(struct export_agent *e) { (void)e; }
 
@@ -349,9 +358,13 @@ static void test_roles(void)
 	turn();
 	CU_ASSERT_STRING_EQUAL(W.calls, "kchedarARC");
 	W.role = PLAN_STORE;
+	turn();
+	CU_ASSERT_TRUE(W.spares > 0);
 	W.leads = false;
 	turn();
 	CU_ASSERT_TRUE(called('l') && !called('t'));
+	/* The time that a drive has been away counts from when this host leads. */
+	CU_ASSERT_EQUAL(W.spares, 0);
 	d.disks = NULL;
 	turn();
 	CU_ASSERT_FALSE(called('e') || called('d') || called('A'));

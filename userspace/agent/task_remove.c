@@ -77,8 +77,14 @@ static void bury(struct removal *r)
 	for (u32 d = 0; d < r->facts.drives && deal_has_room(&r->deal, 0); d++)
 		deal_same(&r->deal, &(struct key) { .kind = KEY_DRIVE, .drive = r->drive[d].uuid });
 	k.kind = KEY_WANT;
-	while ((i = copy_next(r->t->copy, &k, 1, i)) && r->deal.ops < STORE_OPS_MAX / 2)
+	while ((i = copy_next(r->t->copy, &k, 1, i)) && r->deal.ops < STORE_OPS_MAX / 2) {
+		const struct key writer = { .kind = KEY_WRITER, .volume = i->key.volume };
+		const struct obj_writer *w = copy_obj(r->t->copy, &writer);
+
 		deal_erase(&r->deal, &i->key);
+		if (w && muuid_equal(&w->host, &out.plan.uuid))
+			deal_erase(&r->deal, &writer);
+	}
 	out.plan.removed = true;
 	deal_put(&r->deal, KEY_HOST, &out, 0);
 }

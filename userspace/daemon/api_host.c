@@ -2,6 +2,7 @@
 /* Hosts of the cluster: what people say about them. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "userspace/daemon/api_in.h"
@@ -173,22 +174,6 @@ static json_t *what_is_lost(const struct api *a, const struct obj_host *h)
 	return list;
 }
 
-/* Nothing is wanted of a host that is removed, nor does it keep others from writing. */
-static void erase_wants(const struct api *a, struct deal *d, const struct muuid *host)
-{
-	const struct key wants = { .kind = KEY_WANT, .host = *host };
-	const struct copy_item *i = NULL;
-
-	while ((i = copy_next(a->d->copy, &wants, 1, i))) {
-		const struct key k = { .kind = KEY_WRITER, .volume = i->key.volume };
-		const struct obj_writer *w = copy_obj(a->d->copy, &k);
-
-		deal_erase(d, &i->key);
-		if (w && muuid_equal(&w->host, host))
-			deal_erase(d, &k);
-	}
-}
-
 static int remove_refused(struct api *a, const struct obj_host *h, const json_t *lost)
 {
 	const json_t *first = json_array_get(lost, 0);
@@ -209,12 +194,11 @@ static int remove_refused(struct api *a, const struct obj_host *h, const json_t 
 	return 0;
 }
 
-int api_host_remove(struct api *a)
+/* What is obvious is refused at once; the controller judges the rest from the objects of its turn. */
+static int remove_begin(struct api *a, struct api_work *w)
 {
 	const struct obj_host *h;
-	struct obj_host out;
-	struct deal d;
-	json_t *lost;
+	json_t *lost, *args;
 	int err = api_host(a, api_text(a, "host"), &h);
 
 	if (err)
@@ -228,13 +212,20 @@ int api_host_remove(struct api *a)
 	json_decref(lost);
 	if (err)
 		return err;
-	out = *h;
-	out.plan.removed = true;
-	deal_begin(&d, a->d->copy);
-	deal_put(&d, KEY_HOST, &out, 0);
-	/* Alive, or not, as it was judged: a host that has come back is not lost. */
-	deal_same(&d, &(struct key) { .kind = KEY_ALIVE, .host = out.plan.uuid });
-	erase_wants(a, &d, &out.plan.uuid);
-	err = api_deal(a, &d);
-	return err == 1 ? 0 : err;
+	args = json_object();
+	jset_uuid(args, "host", &h->plan.uuid);
+	if (api_flag(a, "lost"))
+		jset_bool(args, "lost", true);
+	return api_work(a, w, "host remove", args, NULL);
+}
+
+int api_host_remove(struct api *a)
+{
+	struct api_work *w = a->state;
+
+	if (!w)
+		a->state = w = calloc(1, sizeof(*w));
+	if (!w)
+		return api_fail(a, -ENOMEM, "failed", "meshd has no memory");
+	return w->put ? api_work(a, w, "host remove", NULL, NULL) : remove_begin(a, w);
 }

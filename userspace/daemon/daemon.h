@@ -8,6 +8,7 @@
 #include "userspace/agent/attach.h"
 #include "userspace/agent/export.h"
 #include "userspace/agent/host.h"
+#include "userspace/agent/spare.h"
 #include "userspace/agent/tasks.h"
 #include "userspace/daemon/cluster.h"
 #include "userspace/daemon/disk.h"
@@ -27,6 +28,7 @@ struct daemon {
 	struct copy *copy;		/* follows everything that any agent does, and verbs list */
 	struct host_agent self;
 	struct lead lead;
+	struct spares spares;
 	struct tasks tasks;		/* while this host may lead */
 	struct export_agent exports;
 	struct attach_agent *attach;

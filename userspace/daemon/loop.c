@@ -250,11 +250,18 @@ static int deciding(struct daemon *d, u64 now)
 	if (cluster_role(d->cluster) == PLAN_STORE && !stopped && lead_turn(&d->lead, now) == 1) {
 		n = tasks_turn(&d->tasks);
 		steps += n > 0 ? n : 0;
+		n = spares_turn(&d->spares, now);
+		steps += n > 0 ? n : 0;
+	} else {
+		spares_end(&d->spares);
 	}
 	if (!d->disks)
 		return steps;
 	n = stopped ? 0 : export_turn(&d->exports);
 	steps += n > 0 ? n : 0;
+	/* What is said of the disks is of before: a new drive would be called away for some seconds. */
+	if (n > 0)
+		d->self.disks_ms = 0;
 	return steps + drives_turn(d, stopped);
 }
 
@@ -441,6 +448,7 @@ int daemon_begin(struct daemon *d)
 					.machine = d->machine };
 	d->lead = (struct lead) { .copy = d->copy, .host = d->host, .seconds = LEASE_SECONDS };
 	d->tasks = (struct tasks) { .copy = d->copy, .lead = &d->lead };
+	d->spares = (struct spares) { .tasks = &d->tasks };
 	d->exports = (struct export_agent) { .copy = d->copy, .host = d->host, .ops = &disks_export_ops,
 					     .machine = d->disks };
 	d->attach = attach_open(d->copy, &d->host, &volumes_ops, d->volumes);
@@ -477,6 +485,7 @@ void daemon_end(struct daemon *d)
 	if (d->attach)
 		attach_close(d->attach);
 	export_end(&d->exports);
+	spares_end(&d->spares);
 	copy_close(d->copy);
 	if (d->store)
 		store_close(d->store);

@@ -327,6 +327,8 @@ int main(int argc, char **argv)
 	sigset_t set;
 	int err = configure(argc, argv);
 
+	/* One that started again would be called "exe" by ps and pkill. */
+	prctl(PR_SET_NAME, program_invocation_short_name);
 	if (err)
 		return err;
 	log_debug_too(conf.debug);

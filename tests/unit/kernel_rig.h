@@ -373,6 +373,17 @@ static inline void put_alive(u8 h)
 	rig_catch_up(A);
 }
 
+/* The disks of a host: the one with drive @i, 0: none. */
+static inline void put_device(u8 h, u8 i)
+{
+	struct obj_disk disk = { .path = "/dev/nvme0n1", .size = 1ULL << 30, .lba = 512, .drive = rig_id('d', i),
+				 .why = "it is exported" };
+	struct obj_device dev = { .host = rig_id('h', h), .disks = !!i, .disk = &disk };
+
+	rig_put(A, KEY_DEVICE, &dev);
+	rig_catch_up(A);
+}
+
 static inline void put_drive(u8 i, u8 h, bool local)
 {
 	struct plan_extent x = { .uuid = rig_id('x', i), .volume = rig_id('v', 1), .place = i - 1,
@@ -429,7 +440,7 @@ static void open_volumes(void)
 static void begin(void)
 {
 	const struct key all[] = { { .kind = KEY_DRIVE }, { .kind = KEY_HOST }, { .kind = KEY_VOLUME },
-				   { .kind = KEY_ALIVE } };
+				   { .kind = KEY_ALIVE }, { .kind = KEY_DEVICE } };
 
 	rig_begin();
 	agents = store_sqlite_handle(Q);

@@ -97,6 +97,13 @@ static void t_preempt(void)
 	rig_stop();
 }
 
+static bool is_writer(int h)
+{
+	const struct obj_writer *w = copy_obj(O, &(struct key) { .kind = KEY_WRITER, .volume = vid() });
+
+	return w && muuid_equal(&w->host, &(struct muuid) { .b = { 'h', 1 + h } });
+}
+
 /* A holder that is dead: not while a target has a member open for it, or does not know. */
 static void t_dead(void)
 {
@@ -105,9 +112,11 @@ static void t_dead(void)
 	WANT(0, PLAN_RW);
 	settle();
 	host_off(0);
-	WANT(1, PLAN_RW);
+	WANT(1, PLAN_RW, .no_writer = true);
 	CU_ASSERT(word(settle(), "probe2"));
 	CU_ASSERT_FALSE(word(W.log, "txn2"));
+	/* it would attach again after a reboot */
+	CU_ASSERT(is_writer(0));
 	CU_ASSERT(status_is(1, "refused", "host1"));
 	kernel_close(0);
 	W.t[1].unknown = true;
@@ -123,6 +132,7 @@ static void t_dead(void)
 	W.t[0].readers = 0;
 	settle();
 	CU_ASSERT(serves(1));
+	CU_ASSERT(is_writer(1));
 	/* the former holder is there again: its record is of the past */
 	W.h[0].dead = false;
 	host_start(0);

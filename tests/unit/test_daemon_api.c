@@ -240,7 +240,7 @@ static void test_dead_writer(void)
 	put_alive(S1, false);
 	client_request(&k, "volume attach", "{'volume':'data','hosts':['g1']}");
 	client_waits(&k, 2);
-	CU_ASSERT(muuid_equal(&writer(&v)->host, &(struct muuid) { .b = { 'h', G1 } }));
+	CU_ASSERT(muuid_equal(&writer(&v)->host, &(struct muuid) { .b = { 'h', S1 } }));
 	CU_ASSERT_FALSE(want(G1, &v)->preempt);
 	play_attach(G1, &v);
 	client_ok(&k);

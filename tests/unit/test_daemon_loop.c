@@ -4,6 +4,7 @@
  * their calls.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -48,6 +49,7 @@ static struct {
 	unsigned int spares;		/* turns since this host leads */
 	int	store_fd, turns;
 	int	end_after;		/* turns, of daemon_run() */
+	int	kernel_fd, kernel_events;
 } W;
 
 static struct daemon d;
@@ -188,8 +190,15 @@ int disks_rescan_alone(struct disks *s, const struct plan_seen *seen)
 }
 
 const struct muuid *disk_uuid(const struct disk *k) { return &k->uuid; }
-int volumes_fd(struct volumes *v) { (void)v; return -1; }
-void volumes_events(struct volumes *v) { (void)v; }
+int volumes_fd(struct volumes *v) { (void)v; return W.kernel_fd; }
+void volumes_events(struct volumes *v)
+{
+	u64 n;
+
+	(void)v;
+	CU_ASSERT_EQUAL(read(W.kernel_fd, &n, sizeof(n)), sizeof(n));
+	W.kernel_events++;
+}
 void kernel_turn(struct kernel *k, u64 now) { (void)k, (void)now; call('k'); }
 bool kernel_there(const struct kernel *k) { (void)k; return W.kernel; }
 u8 cluster_role(const struct cluster *c) { (void)c; return W.role; }
@@ -472,6 +481,51 @@ static void test_run(void)
 	CU_ASSERT_STRING_EQUAL(W.calls, "LH");
 }
 
+/* A module, as a pipe that has an event. Return: the end of it that writes. */
+static int module_comes(void)
+{
+	u64 n = 1;
+	int fd[2];
+
+	CU_ASSERT_EQUAL_FATAL(pipe2(fd, O_CLOEXEC | O_NONBLOCK), 0);
+	CU_ASSERT_EQUAL(write(fd[1], &n, sizeof(n)), sizeof(n));
+	W.kernel_fd = fd[0];
+	return fd[1];
+}
+
+static void events_run(void)
+{
+	for (int i = 0; i < 20; i++)
+		CU_ASSERT(sd_event_run(d.event, 0) >= 0);
+}
+
+/* Events of a module that comes after the daemon, and again: the socket has the number of the former one. */
+static void test_kernel_events(void)
+{
+	int out, was;
+
+	begin();
+	d.volumes = (struct volumes *)&W;
+	W.kernel_fd = -1;
+	turn();
+	out = module_comes();
+	turn();
+	events_run();
+	CU_ASSERT_EQUAL(W.kernel_events, 1);
+	was = W.kernel_fd;
+	close(W.kernel_fd);
+	close(out);
+	out = module_comes();
+	CU_ASSERT_EQUAL(W.kernel_fd, was);
+	turn();
+	events_run();
+	CU_ASSERT_EQUAL(W.kernel_events, 2);
+	d.volumes = NULL;
+	end();
+	close(W.kernel_fd);
+	close(out);
+}
+
 static void test_signal(void)
 {
 	begin();
@@ -489,7 +543,7 @@ int main(void)
 		{ "order", test_order }, { "until no step", test_until_no_step }, { "store away", test_away },
 		{ "not yet", test_not_yet }, { "stopped", test_stopped }, { "roles", test_roles },
 		{ "disks", test_disks }, { "rescan", test_rescan }, { "removed hosts", test_removed },
-		{ "run", test_run }, { "signal", test_signal }, { NULL, NULL },
+		{ "run", test_run }, { "kernel's events", test_kernel_events }, { "signal", test_signal }, { NULL, NULL },
 	};
 	sigset_t set;
 

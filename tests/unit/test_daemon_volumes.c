@@ -160,6 +160,7 @@ static void test_closed(void)
 	/* Its host is not alive: the kernel cannot open it either. */
 	OK(set(&a));
 	put_alive(2);
+	put_device(2, 2);
 	CU_ASSERT_EQUAL(set(&a), -EAGAIN);
 	CU_ASSERT_PTR_NOT_NULL(strstr(op->words(V), "member 1"));
 	CU_ASSERT_EQUAL(K.sets, 1);
@@ -173,6 +174,37 @@ static void test_closed(void)
 	op->kernels(V, NULL, 0);
 	CU_ASSERT_EQUAL(set(&a), -EAGAIN);
 	open[1] = true;
+	OK(set(&a));
+	end();
+}
+
+/* A drive that its host lacks, or that was given up: no agent rolls it forward, so nothing waits for it. */
+static void test_closed_away(void)
+{
+	const bool open[] = { true, false };
+	struct attach_set a = the_set();
+	struct plan_extent x = { .uuid = rig_id('x', 2), .volume = rig_id('v', 1), .place = 1, .state = PLAN_READY,
+				 .start = 5ULL << 20, .length = 64ULL << 20 };
+	struct obj_drive d = { .plan = { .uuid = rig_id('d', 2), .host = rig_id('h', 2), .extents = 1, .extent = &x },
+			       .size = 1ULL << 30, .lba = 512, .path = "/dev/nvme0n1" };
+
+	begin();
+	a.open = open;
+	put_alive(2);
+	put_device(2, 2);
+	CU_ASSERT_EQUAL(set(&a), -EAGAIN);
+	put_device(2, 0);
+	OK(set(&a));
+	restart();
+	put_device(2, 2);
+	CU_ASSERT_EQUAL(set(&a), -EAGAIN);
+	d.plan.wanted = PLAN_DRAINING;
+	rig_put(A, KEY_DRIVE, &d);
+	rig_catch_up(A);
+	CU_ASSERT_EQUAL(set(&a), -EAGAIN);
+	d.plan.wanted = PLAN_FORGOTTEN;
+	rig_put(A, KEY_DRIVE, &d);
+	rig_catch_up(A);
 	OK(set(&a));
 	end();
 }
@@ -493,7 +525,7 @@ int main(void)
 		{ "errors", test_set_errors },
 		{ "arguments that change", test_set_other },
 		{ "members without a way", test_set_away },
-		{ "members that must not be opened yet", test_closed },
+		{ "members that must not be opened yet", test_closed }, { "away, not waited for", test_closed_away },
 		{ "local drives", test_local },
 		{ "members stay with their targets", test_targets_kept },
 		{ "targets of the daemon before", test_targets_adopted },

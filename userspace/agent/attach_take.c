@@ -121,7 +121,8 @@ static int take(struct attach_vol *v, const struct attach_objects *o, const stru
 	struct deal *d = attach_deal(v, t);
 	struct obj_access access = *o->access;
 	struct obj_want want = *o->want;
-	struct key writer = attach_key(v, KEY_WRITER);
+	struct key writer = attach_key(v, KEY_WRITER), alive = { .kind = KEY_ALIVE, .host = o->writer->host };
+	struct obj_writer is = *o->writer;
 	u64 number = next->number;
 	bool preempt = want.preempt;
 	int ret;
@@ -132,7 +133,13 @@ static int take(struct attach_vol *v, const struct attach_objects *o, const stru
 	deal_put(d, KEY_ACCESS, &access, 0);
 	if (t->erase & PLAN_OBJ_READERS)
 		erase_readers(v, d);
-	deal_same(d, &writer);
+	if (muuid_equal(&o->writer->host, &v->a->host)) {
+		deal_same(d, &writer);
+	} else {
+		is.host = v->a->host;
+		deal_same(d, &alive);
+		deal_put(d, KEY_WRITER, &is, 0);
+	}
 	deal_same(d, &o->want_item->key);
 	want.preempt = false;
 	if (preempt)
@@ -168,6 +175,15 @@ static int decide(struct attach_vol *v, const struct attach_objects *o)
 	return take(v, o, &next, &t);
 }
 
+/*
+ * The writer is this host, or one that has died. Such a host stays the writer until this one has the
+ * volume: where that is refused, the other one attaches again after its reboot.
+ */
+static bool may_write(const struct attach_vol *v, const struct attach_objects *o)
+{
+	return o->writer && (muuid_equal(&o->writer->host, &v->a->host) || !attach_alive(v, &o->writer->host));
+}
+
 int attach_take(struct attach_vol *v, const struct attach_objects *o)
 {
 	struct attach_aim aim = { .preempt = v->preempt };
@@ -181,7 +197,7 @@ int attach_take(struct attach_vol *v, const struct attach_objects *o)
 	v->taken = 0;
 	if (o->reader_item)
 		return v->rec_has ? attach_begin(v, ATTACH_ERASES) : attach_reader_end(v);
-	if (!o->writer || !muuid_equal(&o->writer->host, &v->a->host)) {
+	if (!may_write(v, o)) {
 		attach_say(v, "refused", "another host is to write it; attach it again to have this host do so");
 		return 0;
 	}

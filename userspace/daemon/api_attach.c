@@ -123,7 +123,8 @@ static int put_want(struct api *a, struct api_attach *t)
 		deal_same(&d, &ok);
 	}
 	deal_put(&d, KEY_WANT, &w, 0);
-	if (t->mode == PLAN_RW)
+	/* In place of a writer that has died, the agent writes this host when it has the volume. */
+	if (t->mode == PLAN_RW && (t->preempt || !other || muuid_equal(&other->host, &t->host)))
 		deal_put(&d, KEY_WRITER, &mine, 0);
 	else
 		deal_same(&d, &wk);

@@ -17,6 +17,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <sys/epoll.h>
 #include <systemd/sd-daemon.h>
 #include <systemd/sd-device.h>
@@ -47,6 +48,8 @@ struct served {
 
 struct loop {
 	sd_event_source *store, *jobs, *kernel, *tick, *ends[2];
+	int	kernel_fd;		/* of @kernel; -1: none */
+	ino_t	kernel_ino;
 	sd_device_monitor *monitor;
 	struct served *served;
 	bool	store_on;		/* its descriptor is watched */
@@ -288,12 +291,43 @@ static void notify(struct daemon *d)
 	sd_notifyf(0, "STATUS=%s", d->self.state == HOST_UP ? "this host follows the store" : d->self.why);
 }
 
+static int kernel_event(sd_event_source *s, int fd, uint32_t events, void *arg)
+{
+	struct daemon *d = arg;
+
+	(void)s;
+	(void)fd;
+	(void)events;
+	volumes_events(d->volumes);
+	return 0;
+}
+
+/* The socket of the kernel's events comes with the module, and is another one after a reload. */
+static void follow_kernel(struct daemon *d)
+{
+	struct loop *l = d->loop;
+	int fd = d->volumes ? volumes_fd(d->volumes) : -1;
+	struct stat st = { 0 };
+
+	/* Another socket may have the number of the one before it. */
+	if (fd >= 0 && fstat(fd, &st))
+		fd = -1;
+	if (fd == l->kernel_fd && st.st_ino == l->kernel_ino)
+		return;
+	l->kernel = sd_event_source_disable_unref(l->kernel);
+	l->kernel_fd = fd;
+	l->kernel_ino = st.st_ino;
+	if (fd >= 0 && sd_event_add_io(d->event, &l->kernel, fd, EPOLLIN, kernel_event, d) < 0)
+		l->kernel_fd = -1;
+}
+
 void daemon_turn(struct daemon *d)
 {
 	u64 now = store_now_ms();
 	int rounds = 0, steps;
 
 	kernel_turn(d->kernel, now);
+	follow_kernel(d);
 	do
 		steps = agents(d, now);
 	while (steps && ++rounds < ROUNDS_MAX);
@@ -330,17 +364,6 @@ static int job_done(sd_event_source *s, int fd, uint32_t events, void *arg)
 	(void)arg;
 	/* Nothing to be read: another wake was before it. */
 	return read(fd, &n, sizeof(n)) < 0 ? 0 : 0;
-}
-
-static int kernel_event(sd_event_source *s, int fd, uint32_t events, void *arg)
-{
-	struct daemon *d = arg;
-
-	(void)s;
-	(void)fd;
-	(void)events;
-	volumes_events(d->volumes);
-	return 0;
 }
 
 static int ticked(sd_event_source *s, uint64_t at, void *arg)
@@ -388,13 +411,11 @@ static void monitor(struct daemon *d)
 static int sources(struct daemon *d)
 {
 	struct loop *l = d->loop;
-	int err, fd = d->volumes ? volumes_fd(d->volumes) : -1;
+	int err;
 
 	err = sd_event_add_io(d->event, &l->store, store_fd(d->store), EPOLLIN, woken, d);
 	if (err >= 0)
 		err = sd_event_add_io(d->event, &l->jobs, job_wake_fd(), EPOLLIN, job_done, d);
-	if (err >= 0 && fd >= 0)
-		err = sd_event_add_io(d->event, &l->kernel, fd, EPOLLIN, kernel_event, d);
 	if (err >= 0)
 		err = sd_event_add_time_relative(d->event, &l->tick, CLOCK_MONOTONIC, TICK_US, 0, ticked, d);
 	if (err >= 0)
@@ -442,6 +463,7 @@ int daemon_begin(struct daemon *d)
 	if (!d->loop)
 		return -ENOMEM;
 	d->loop->rescan = true;
+	d->loop->kernel_fd = -1;
 	d->loop->status = UINT8_MAX;
 	d->self = (struct host_agent) { .copy = d->copy, .host = d->host, .boot = machine_boot(),
 					.role = cluster_role(d->cluster), .ops = &machine_host_ops,

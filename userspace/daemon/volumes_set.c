@@ -175,17 +175,33 @@ static bool kernel_has(const struct vol *v, const struct muuid *extent)
 	return false;
 }
 
+/* True if the agent of a member's drive can write the layout's record there. */
+static bool can_roll(const struct volumes *s, const struct reach *r, const struct muuid *drive)
+{
+	const struct obj_drive *d = copy_obj(s->c.copy, &(struct key) { .kind = KEY_DRIVE, .drive = *drive });
+	const struct obj_device *has = copy_obj(s->c.copy, &(struct key) { .kind = KEY_DEVICE, .host = r->host });
+
+	if (!copy_get(s->c.copy, &(struct key) { .kind = KEY_ALIVE, .host = r->host }))
+		return false;
+	if (!d || (d->plan.wanted != PLAN_IN && d->plan.wanted != PLAN_DRAINING))
+		return false;
+	for (u32 i = 0; has && i < has->disks; i++)
+		if (muuid_equal(&has->disk[i].drive, drive))
+			return true;
+	return false;
+}
+
 /*
  * The kernel opens each member of a layout that it can reach, so a layout with a member that must
- * not be opened yet waits, as long as the agent of that member can roll it forward.
+ * not be opened yet waits, as long as the agent of that member can roll it forward. A drive that is
+ * away on a host that is alive keeps no volume: nothing of it can be opened either.
  */
 static int check_closed(struct volumes *s, const struct vol *v, const struct attach_set *a, u32 i,
 			const struct reach *r)
 {
-	const struct key alive = { .kind = KEY_ALIVE, .host = r->host };
 	const struct layout_member *mb = &a->layout->member[i];
 
-	if (!a->open || a->open[i] || kernel_has(v, &mb->extent) || !copy_get(s->c.copy, &alive))
+	if (!a->open || a->open[i] || kernel_has(v, &mb->extent) || !can_roll(s, r, &mb->drive))
 		return 0;
 	return vol_fail(s, -EAGAIN, "member %u on host %s does not have the layout's version yet", i,
 			muuid_str(&r->host).s);

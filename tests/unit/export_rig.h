@@ -110,6 +110,8 @@ static const struct obj_task *task(u8 t)
 	return copy_obj(O, &(struct key) { .kind = KEY_TASK, .task = rig_id('t', t) });
 }
 
+static u32 mkfs_after;	/* probes, then there is a file system on the disk; 0: never */
+
 static int op_probe(void *m, const char *path, struct export_disk *out)
 {
 	struct disk *d = disk_at(path);
@@ -122,6 +124,10 @@ static int op_probe(void *m, const char *path, struct export_disk *out)
 	*out = d->d;
 	out->bare = d->d.found == EXPORT_LABEL && !d->extents;
 	say("probe");
+	if (mkfs_after && !--mkfs_after) {
+		d->d.found = EXPORT_FOREIGN;
+		snprintf(d->d.what, sizeof(d->d.what), "%s has a file system", path);
+	}
 	return 0;
 }
 

@@ -14,7 +14,7 @@ static void life(void)
 	put_export(1, 1, "/dev/d0", NULL);
 	settle();
 	if (!odds)
-		CU_ASSERT_STRING_EQUAL(log_, "probe label take ");
+		CU_ASSERT_STRING_EQUAL(log_, "probe probe label take ");
 	DONE(1);
 	CU_ASSERT_EQUAL_FATAL(drives(), 1);
 	d = disks[0].d.drive;
@@ -42,7 +42,7 @@ static void life(void)
 	put_export(3, 2, "/dev/d0", NULL);
 	settle();
 	if (!odds)
-		CU_ASSERT_STRING_EQUAL(log_, "probe own take ");
+		CU_ASSERT_STRING_EQUAL(log_, "probe probe own take ");
 	DONE(3);
 	key = drive_key(&d);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(key);
@@ -81,7 +81,7 @@ static void t_slow(void)
 	slow = 5;
 	put_export(1, 1, "/dev/d0", NULL);
 	settle();
-	CU_ASSERT_STRING_EQUAL(log_, "probe label take ");
+	CU_ASSERT_STRING_EQUAL(log_, "probe probe label take ");
 	DONE(1);
 	d = disks[0].d.drive;
 	slow = 3;
@@ -103,7 +103,7 @@ static void t_again(void)
 	put_export(2, 1, "/dev/d0", NULL);
 	settle();
 	DONE(2);
-	CU_ASSERT_STRING_EQUAL(log_, "probe take ");
+	CU_ASSERT_STRING_EQUAL(log_, "probe probe take ");
 	CU_ASSERT_EQUAL(drive_key(&d)->plan.extents, 1);
 	put_unexport(3, 1, &d, true);
 	settle();
@@ -175,6 +175,20 @@ static void t_full(void)
 }
 
 /* An extent is given out while the drive leaves: the agent has to notice. */
+/* A file system that is made between the task's begin and the label is not erased. */
+static void t_changed(void)
+{
+	begin();
+	mkfs_after = 1;
+	put_export(1, 1, "/dev/d0", NULL);
+	CU_ASSERT_STRING_EQUAL(settle(), "probe probe ");
+	CU_ASSERT_EQUAL(task(1)->state, OBJ_TASK_FAILED);
+	CU_ASSERT_PTR_NOT_NULL(strstr(task(1)->error, "file system"));
+	CU_ASSERT_EQUAL(disks[0].d.found, EXPORT_FOREIGN);
+	CU_ASSERT_EQUAL(drives(), 0);
+	end();
+}
+
 static void t_raced(void)
 {
 	struct obj_drive key;
@@ -572,7 +586,7 @@ static const struct rig_test tests[] = {
 	{ "again", t_again },
 	{ "move", t_move },
 	{ "full", t_full },
-	{ "raced", t_raced },
+	{ "raced", t_raced }, { "file system in between", t_changed },
 	{ "errors", t_errors },
 	{ "another", t_another },
 	{ "recovered", t_recovered },

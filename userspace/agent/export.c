@@ -238,6 +238,8 @@ static int begin_export(struct step *s, enum export_answer a)
 		moved.plan.host = e->host;
 		deal_put(&d, KEY_DRIVE, &moved, 0);
 	}
+	/* That may have taken hours, and what was on the disk before it says nothing of now. */
+	s->w->probed = false;
 	return write_or_fail(s, &d, &t);
 }
 

@@ -17,12 +17,14 @@
 #include "userspace/daemon/guard.h"
 #include "userspace/daemon/job.h"
 
+#define OLD_MS		5000
 #define LATE_MS		5000
 #define AT_ONCE		32
 
 struct look_arg {
 	char	path[OBJ_PATH];
 	struct export_disk out;
+	u64	at;		/* disk_now(), when it was found */
 };
 
 struct disk_look {
@@ -51,6 +53,7 @@ static int look(void *arg)
 	struct look_arg *a = arg;
 
 	disk_probe(a->path, &a->out);
+	a->at = disk_now();
 	return 0;
 }
 
@@ -112,6 +115,9 @@ int disk_look(struct disks *s, const char *path, struct export_disk *out)
 	if (!l)
 		return -ENOMEM;
 	err = job_run(l->job);
+	/* No agent came for it while the store was away: another disk may have the name by now. */
+	if (!err && disk_now() - l->arg->at > OLD_MS)
+		err = job_run(l->job);
 	if (!err) {
 		*out = l->arg->out;
 		l->late = false;

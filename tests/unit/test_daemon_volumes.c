@@ -178,6 +178,53 @@ static void test_closed(void)
 	end();
 }
 
+static void store_host(u8 h, u8 role, bool removed)
+{
+	struct obj_address addr = { .addr = "10.0.0.9" };
+	struct obj_host host = { .plan = { .uuid = rig_id('h', h), .role = role, .removed = removed },
+				 .addresses = 1, .address = &addr };
+
+	snprintf(host.name, sizeof(host.name), "s%u", h);
+	rig_put(A, KEY_HOST, &host);
+	rig_catch_up(A);
+}
+
+/* The daemon's host is 1; the members are on hosts 1 and 2. */
+static void test_beside_store(void)
+{
+	struct attach_set a = the_set();
+
+	begin();
+	OK(set(&a));
+	CU_ASSERT_FALSE(K.set.beside_store);
+	store_host(2, PLAN_STORE, false);
+	restart();
+	OK(set(&a));
+	CU_ASSERT(K.set.beside_store);
+	/* Another store host serves the witness. */
+	store_host(1, PLAN_STORE, false);
+	restart();
+	OK(set(&a));
+	CU_ASSERT_FALSE(K.set.beside_store);
+	store_host(1, PLAN_STORAGE, false);
+	store_host(4, PLAN_STORE, true);
+	restart();
+	OK(set(&a));
+	CU_ASSERT(K.set.beside_store);
+	/* A store host that has no member, or that is this host. */
+	store_host(2, PLAN_STORAGE, false);
+	store_host(4, PLAN_STORE, false);
+	restart();
+	OK(set(&a));
+	CU_ASSERT_FALSE(K.set.beside_store);
+	store_host(4, PLAN_CLIENT, false);
+	store_host(1, PLAN_STORE, false);
+	restart();
+	OK(set(&a));
+	CU_ASSERT_FALSE(K.set.beside_store);
+	end();
+}
+
 /* A drive that its host lacks, or that was given up: no agent rolls it forward, so nothing waits for it. */
 static void test_closed_away(void)
 {
@@ -525,7 +572,7 @@ int main(void)
 		{ "errors", test_set_errors },
 		{ "arguments that change", test_set_other },
 		{ "members without a way", test_set_away },
-		{ "members that must not be opened yet", test_closed }, { "away, not waited for", test_closed_away },
+		{ "members that must not be opened yet", test_closed }, { "away, not waited for", test_closed_away }, { "beside the store", test_beside_store },
 		{ "local drives", test_local },
 		{ "members stay with their targets", test_targets_kept },
 		{ "targets of the daemon before", test_targets_adopted },

@@ -128,13 +128,15 @@ static void set(void)
 	CU_ASSERT(has(MESHBLK_A_ATTACH) && nla_get_u64(has(MESHBLK_A_ATTACH)) == v.attach);
 	CU_ASSERT(!has(MESHBLK_A_SALT_SERIAL));
 	CU_ASSERT(!has(MESHBLK_A_SERVED));
-	CU_ASSERT(!has(MESHBLK_A_BARS));
+	CU_ASSERT(!has(MESHBLK_A_BARS) && !has(MESHBLK_A_BESIDE_STORE));
 	v.served = 1ULL << 51 | 1 << 16;
 	v.bars = places;
 	v.nr_bars = 2;
+	v.beside_store = true;
 	v.salt = 7;
 	CU_ASSERT_EQUAL(meshblk_volume_set(NULL, &v), 0);
 	CU_ASSERT(has(MESHBLK_A_SERVED) && nla_get_u64(has(MESHBLK_A_SERVED)) == v.served);
+	CU_ASSERT_PTR_NOT_NULL(has(MESHBLK_A_BESIDE_STORE));
 	CU_ASSERT(has(MESHBLK_A_BARS) && nla_len(has(MESHBLK_A_BARS)) == sizeof(places) &&
 		  !memcmp(nla_data(has(MESHBLK_A_BARS)), places, sizeof(places)));
 	CU_ASSERT(has(MESHBLK_A_SALT_SERIAL) && has(MESHBLK_A_ATTACH));

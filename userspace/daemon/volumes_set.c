@@ -119,7 +119,40 @@ static void fill_member(const struct attach_set *a, u32 i, const struct reach *r
 		snprintf(out->path, sizeof(out->path), "%s", disk_path(r->disk));
 }
 
-static int fill(const struct attach_set *a, const struct reach *r, struct meshblk_volume *mv)
+/* The only store host; null: there are several, or none is known. */
+static struct muuid only_store(const struct volumes *s)
+{
+	const struct key hosts = { .kind = KEY_HOST };
+	const struct copy_item *i = NULL;
+	struct muuid found = { 0 };
+	u32 n = 0;
+
+	while ((i = copy_next(s->c.copy, &hosts, 0, i))) {
+		const struct obj_host *h = i->obj;
+
+		if (!h || h->plan.role != PLAN_STORE || h->plan.removed)
+			continue;
+		found = h->plan.uuid;
+		n++;
+	}
+	return n == 1 ? found : (struct muuid) { 0 };
+}
+
+/* The death of such a host takes a copy and the witness at once: writes elsewhere would wait for it. */
+static bool beside_store(const struct volumes *s, const struct attach_set *a, const struct reach *r)
+{
+	const struct muuid store = only_store(s);
+
+	if (muuid_null(&store) || muuid_equal(&store, &s->c.host))
+		return false;
+	for (u32 i = 0; i < a->layout->members; i++)
+		if (muuid_equal(&r[i].host, &store))
+			return true;
+	return false;
+}
+
+static int fill(const struct volumes *s, const struct attach_set *a, const struct reach *r,
+		struct meshblk_volume *mv)
 {
 	const struct layout *l = a->layout;
 	int err;
@@ -127,6 +160,7 @@ static int fill(const struct attach_set *a, const struct reach *r, struct meshbl
 	*mv = (struct meshblk_volume) {
 		.uuid = l->volume, .version = l->version, .size = l->size, .lba = l->lba,
 		.readonly = a->readonly, .numbered = true, .attach = a->number, .served = a->served,
+		.beside_store = beside_store(s, a, r),
 		.io_timeout_ms = a->io ? a->io->timeout_ms : 0,
 		.queue_depth = a->io ? a->io->queue_depth : 0,
 		.salt = layout_protected(l) ? l->salt : 0,
@@ -239,7 +273,7 @@ static int set_begin(struct volumes *s, struct vol *v, const struct attach_set *
 		err = -EINPROGRESS;
 	if (r && x && !err) {
 		x->target = reach_targets(s, r, a->layout->members, &x->targets);
-		err = x->target ? fill(a, r, &x->mv) : -ENOMEM;
+		err = x->target ? fill(s, a, r, &x->mv) : -ENOMEM;
 	}
 	if (!r || !x)
 		err = -ENOMEM;

@@ -12,6 +12,8 @@ void put_access(struct nl_msg *msg, const struct meshblk_volume *v)
 	nla_put_u64(msg, MESHBLK_A_ATTACH, v->attach);
 	if (v->served)
 		nla_put_u64(msg, MESHBLK_A_SERVED, v->served);
+	if (v->beside_store)
+		nla_put_flag(msg, MESHBLK_A_BESIDE_STORE);
 	if (v->nr_bars)
 		nla_put(msg, MESHBLK_A_BARS, v->nr_bars * sizeof(*v->bars), v->bars);
 }

@@ -156,6 +156,7 @@ struct meshblk_volume {
 	bool	stale;		/* attach, though newer data may exist elsewhere */
 	bool	numbered;	/* access numbers say who may use it: driver/uapi/number.h */
 	u64	served;		/* of a retake: the number served so far; 0: no retake */
+	bool	beside_store;	/* a member is on the only store host, which is not this host */
 	u32	nr_bars;	/* places, as those of segments, where no member may join */
 	u32	*bars;
 	u64	fenced;		/* in answers: the number that ended its use, 0: none did ... */

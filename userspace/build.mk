@@ -19,7 +19,7 @@ USER_FLAGS := -std=gnu11 -D_GNU_SOURCE -Wall -Wextra -Werror -fstack-protector-s
 LIBMESH_SRC := $(wildcard userspace/libmesh/*.c)
 # What judges layouts, here and in the kernel.
 LAYOUT_SRC  := $(pure-protect:.o=.c)
-MESHD_SRC   := $(wildcard userspace/meshd/*.c) $(LIBMESH_SRC) $(FMT_SRC) $(LAYOUT_SRC)
+MESHD_SRC   := $(wildcard userspace/meshd/*.c userspace/machine/*.c) $(LIBMESH_SRC) $(FMT_SRC) $(LAYOUT_SRC)
 MESHCTL_SRC := $(wildcard userspace/meshctl/*.c) $(addprefix userspace/format/,size.c \
 	printable.c layout_text.c uuid.c verbs.c verbs_check.c)
 MESHD_LIBS  := -lgnutls -lnl-genl-3 -lnl-3 -lsqlite3 -ljansson -lkmod -lblkid -lnvme -libverbs -lxxhash \
@@ -132,7 +132,7 @@ check-storm: $(BUILD)/asan/meshd $(BUILD)/bin/meshctl $(BUILD)/bin/mgmtctl
 .PHONY: check-storm
 
 # The daemon of the cluster store, beside meshd until that goes.
-ONE_SRC  := $(foreach d,daemon agent plan store libmesh,$(wildcard userspace/$(d)/*.c)) \
+ONE_SRC  := $(foreach d,daemon agent plan store libmesh machine,$(wildcard userspace/$(d)/*.c)) \
 	$(FMT_SRC:%/verbs.c=%/verbs_one.c) $(LAYOUT_SRC)
 ONE_OBJ  := $(ONE_SRC:%.c=$(BUILD)/user/%.o) $(BUILD)/user/etcd.pb-c.o
 ONE_LIBS := $(MESHD_LIBS) -lcurl -lprotobuf-c

@@ -17,7 +17,7 @@ $(BUILD)/bin/blkctl: $(BLKCTL_SRC) tests/tools/blkctl/blkctl.h tests/tools/secre
 	$(CC) $(TOOLS_FLAGS) -o $@ $(BLKCTL_SRC) $(TOOLS_LIBS)
 
 # With meshd's own link: a peer that says what it likes.
-MGMTCTL_SRC := tests/tools/mgmtctl.c $(wildcard userspace/meshd/link*.c) userspace/meshd/util.c \
+MGMTCTL_SRC := tests/tools/mgmtctl.c $(wildcard userspace/meshd/link*.c) userspace/meshd/util.c userspace/machine/line.c \
 	userspace/format/link_frame.c userspace/format/uuid.c
 
 $(BUILD)/bin/mgmtctl: $(MGMTCTL_SRC) $(USER_HDR)

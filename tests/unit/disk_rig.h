@@ -116,12 +116,12 @@ static inline void fail_copy(int copy, bool fails)
 /* What stands on a drive, by another fd. */
 static inline int file_label(const char *path, struct label *l, int each[2])
 {
-	struct disk_label on;
+	struct label_disk on;
 	int fd = disk_open(path, O_RDONLY), err;
 	struct stat st;
 
 	CU_ASSERT_FATAL(fd >= 0 && !fstat(fd, &st));
-	err = disk_label_read(fd, st.st_size, l, &on, each);
+	err = label_read(fd, st.st_size, l, &on, each);
 	close(fd);
 	return err;
 }
@@ -129,14 +129,14 @@ static inline int file_label(const char *path, struct label *l, int each[2])
 /* The number of an extent that both copies have; 0: they differ. */
 static inline u64 file_number(const char *path, const struct muuid *extent)
 {
-	struct disk_label on;
+	struct label_disk on;
 	struct label *l = malloc(2 * sizeof(*l));
 	int fd = disk_open(path, O_RDONLY), each[2];
 	const struct label_extent *e;
 	u64 number = 0;
 
 	/* Only the header of the other copy is read there; a sequence is never used twice. */
-	if (!disk_label_read(fd, SIZE, l, &on, each) && !each[0] && !each[1] &&
+	if (!label_read(fd, SIZE, l, &on, each) && !each[0] && !each[1] &&
 	    on.head[0].sequence == on.head[1].sequence) {
 		e = label_find(l, extent);
 		number = e ? e->attach : 0;

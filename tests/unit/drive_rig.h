@@ -48,7 +48,7 @@ static int rig_clock(clockid_t which, struct timespec *t)
 #define pread		rig_pread
 #define pwrite		rig_pwrite
 #define clock_gettime	rig_clock
-#include "userspace/meshd/label_io.c"
+#include "userspace/machine/label_io.c"
 #include "userspace/meshd/drive.c"
 #include "userspace/meshd/drive_kernel.c"
 #undef pread

@@ -12,7 +12,7 @@ $(foreach f,$(CODEC_X86),$(eval $(BUILD)/unit/obj/$(f:.c=.o): SANITIZE += $(call
 UNIT_LDFLAGS_prot_level := -Wl,--wrap=prot_level
 
 # meshd's links: threads, sockets and TLS, with the rest of meshd left out.
-LINK_SRC  := $(wildcard userspace/meshd/link*.c) userspace/meshd/util.c
+LINK_SRC  := $(wildcard userspace/meshd/link*.c) userspace/meshd/util.c userspace/machine/line.c
 LINK_OBJ  := $(LINK_SRC:%.c=$(BUILD)/unit/obj/%.o)
 LINK_TEST := link link_strangers
 
@@ -290,7 +290,8 @@ $(API_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/api_rig.h tests/unit/agent_rig.
 
 # Drives of a machine that are files, under a kernel that the test is.
 DISK_OBJ := $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(filter-out userspace/daemon/disk_dev.c,\
-	$(wildcard userspace/daemon/disk*.c)) userspace/libmesh/grow.c)
+	$(wildcard userspace/daemon/disk*.c)) userspace/libmesh/grow.c $(addprefix userspace/machine/,below.c \
+	label_io.c line.c))
 DISK_TEST := daemon_disk daemon_drives
 DISK_ALL  := $(sort $(DISK_OBJ) $(DAEMON_JOB) $(AGENT_OBJ) $(CLUSTER_OBJ) $(AGENT_PLAN))
 

@@ -18,7 +18,7 @@ static int test_statfs(const char *path, struct statfs *fs)
 }
 
 #define statfs(path, fs)	test_statfs(path, fs)
-#include "userspace/meshd/below.c"
+#include "userspace/machine/below.c"
 #undef statfs
 #include "suite.h"
 

@@ -3,7 +3,7 @@
  * Drives of this machine: labels, numbers, records and zeroes, each by the ops that agents call, over files and a fake kernel.
  */
 #include "tests/unit/disk_rig.h"
-#include "userspace/daemon/guard.h"
+#include "userspace/machine/guard.h"
 
 static int each[2];
 
@@ -213,16 +213,16 @@ static void test_first_grants(void)
 static void stray(bool taken)
 {
 	struct label *l = malloc(sizeof(*l));
-	struct disk_label on;
+	struct label_disk on;
 	int fd = disk_open(path, O_RDWR);
 
-	CU_ASSERT_FATAL(fd >= 0 && !disk_label_read(fd, SIZE, l, &on, each));
+	CU_ASSERT_FATAL(fd >= 0 && !label_read(fd, SIZE, l, &on, each));
 	if (taken)
 		l->owner = OTHER;
 	else
 		l->flags = LABEL_F_UNEXPORTED;
 	l->sequence = 77;
-	OK(disk_label_write(fd, l, &on, each));
+	OK(label_write(fd, l, &on, each));
 	close(fd);
 	free(l);
 }

@@ -4,7 +4,6 @@
  * kernel.
  */
 #include "tests/unit/disk_rig.h"
-#include "userspace/daemon/guard.h"
 
 static void test_table(void)
 {

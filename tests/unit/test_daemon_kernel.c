@@ -11,9 +11,9 @@
 #include "userspace/daemon/job.h"
 #include "userspace/daemon/kernel.h"
 #include "userspace/daemon/log.h"
-#include "userspace/daemon/modules.h"
 #include "userspace/daemon/volumes.h"
 #include "userspace/libmesh/mesh.h"
+#include "userspace/machine/modules.h"
 
 static struct {
 	int	id[2];			/* of netlink's families: meshblk, meshtgt */

@@ -5,7 +5,7 @@
 #include <linux/kernel.h>
 #include <stdarg.h>
 
-#include "userspace/meshd/label_io.c"
+#include "userspace/machine/label_io.c"
 #include "suite.h"
 
 #define MIB	(1ULL << 20)

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "userspace/meshd/label_io.c"
+#include "userspace/machine/label_io.c"
 #undef ALIGN
 #include "userspace/meshd/probe.c"
 #include "suite.h"

@@ -17,7 +17,7 @@ static ssize_t test_pread(int fd, void *buf, size_t n, off_t at)
 }
 
 #define pread	test_pread
-#include "userspace/meshd/label_io.c"
+#include "userspace/machine/label_io.c"
 #define write_copy	record_write_copy
 #include "userspace/meshd/record_put.c"
 #undef write_copy

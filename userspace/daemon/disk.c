@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "userspace/daemon/disk_own.h"
-#include "userspace/daemon/guard.h"
 #include "userspace/daemon/job.h"
+#include "userspace/machine/guard.h"
 
 #define STACK_BYTES	(512U << 10)
 #define CLOSE_MS	10000	/* for threads of drives; those of a drive that hangs are left */

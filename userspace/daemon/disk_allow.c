@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "userspace/daemon/disk_own.h"
-#include "userspace/daemon/guard.h"
+#include "userspace/machine/guard.h"
 
 static bool has(const struct disk_allow *a, size_t n, const struct muuid *volume)
 {

@@ -18,7 +18,7 @@
 #include <unistd.h>
 
 #include "userspace/daemon/disk_own.h"
-#include "userspace/daemon/guard.h"
+#include "userspace/machine/guard.h"
 
 #define DAY_MS	(24ULL * 3600 * 1000)
 #define PATH	320

@@ -12,9 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "userspace/daemon/disk_below.h"
 #include "userspace/daemon/disk_dev.h"
-#include "userspace/daemon/guard.h"
+#include "userspace/machine/below.h"
+#include "userspace/machine/guard.h"
 
 int disk_dev_open(const char *path, int flags, struct disk_dev *dev)
 {
@@ -29,7 +29,7 @@ int disk_dev_open(const char *path, int flags, struct disk_dev *dev)
 	if (!S_ISBLK(st.st_mode))
 		return -ENOTBLK;
 	/* Without udev a node is called otherwise than its device: /dev/mapper/NAME. */
-	if (!disk_below_name(SYSFS, st.st_rdev, dev->name, sizeof(dev->name)))
+	if (!below_name(SYSFS, st.st_rdev, dev->name, sizeof(dev->name)))
 		snprintf(dev->name, sizeof(dev->name), "%.63s", strrchr(real, '/') + 1);
 	fd = open(real, flags | O_DIRECT | O_CLOEXEC);
 	if (fd < 0)

@@ -14,8 +14,8 @@
 
 #include "userspace/daemon/disk_own.h"
 #include "userspace/daemon/disk_probe.h"
-#include "userspace/daemon/guard.h"
 #include "userspace/daemon/job.h"
+#include "userspace/machine/guard.h"
 
 #define OLD_MS		5000
 #define LATE_MS		5000

@@ -4,7 +4,7 @@
  *
  *   disk.c              the list of drives; struct drive_ops, on the loop's thread
  *     disk_thread.c     the thread of a drive: labels, records, numbers, checks when idle
- *     disk_label.[ch]   both copies of a label
+ *     disk_label.[ch]   labels in memory: merged, compared
  *     disk_record.[ch]  layout records in extents
  *     disk_zero.c       zeroes, on a thread beside it
  *     disk_table.c      the target's table of a drive, on a thread beside it
@@ -13,10 +13,8 @@
  *   disk_take.c         struct export_ops: drives come and go
  *   disk_look.c         all disks of the machine, each by a job
  *     disk_probe.[ch]   one disk: what is on it
- *     disk_below.[ch]   what a device stands on
  *   disk_backup.c       copies of labels in the state folder
  *   disk_dev.[ch]       what only a block device has; tests on a file have their own
- *   guard.h             locks and memory of a scope
  *
  *                 take                    gone: unplugged, left, another host's label
  *     (none) ------------> served ---------------------------------------------> ended
@@ -35,6 +33,7 @@
 #include "userspace/daemon/disk.h"
 #include "userspace/daemon/disk_label.h"
 #include "userspace/libmesh/mesh.h"
+#include "userspace/machine/label_io.h"
 
 #define DISK_WORDS	400
 #define DISK_RETRY_MS	5000
@@ -101,7 +100,7 @@ struct disk {
 	int	fd;			/* O_DIRECT | O_DSYNC; the last thread closes it */
 
 	pthread_mutex_t io;		/* of @on, and what compares or writes labels */
-	struct disk_label on;
+	struct label_disk on;
 
 	pthread_mutex_t lock;		/* of all below */
 	pthread_cond_t wake;		/* of its threads, and of those that wait for them */

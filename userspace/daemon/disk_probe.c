@@ -11,11 +11,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "userspace/daemon/disk_below.h"
 #include "userspace/daemon/disk_dev.h"
 #include "userspace/daemon/disk_own.h"
 #include "userspace/daemon/disk_probe.h"
-#include "userspace/daemon/guard.h"
+#include "userspace/machine/below.h"
+#include "userspace/machine/guard.h"
+#include "userspace/machine/line.h"
 
 #define SMALLEST	(64ULL << 20)
 
@@ -43,7 +44,7 @@ static int verdict(struct probe *p, enum export_found found, const char *fmt, ..
 
 static int sys(const struct probe *p, const char *file, char *out, size_t size)
 {
-	return disk_line(out, size, SYSFS "/class/block/%s/%s", p->dev.name, file);
+	return read_line(out, size, SYSFS "/class/block/%s/%s", p->dev.name, file);
 }
 
 static bool first_entry(const char *path, const char *prefix, char *out, size_t size)
@@ -141,7 +142,7 @@ static int check_fit(struct probe *p)
 		return verdict(p, EXPORT_UNFIT, "blocks of %u bytes", p->dev.lba);
 	if (p->dev.size < SMALLEST)
 		return verdict(p, EXPORT_UNFIT, "smaller than 64 MiB");
-	if (disk_below_volume(SYSFS, p->dev.name))
+	if (below_volume(SYSFS, p->dev.name))
 		return verdict(p, EXPORT_UNFIT, "it is a volume, or stands on one");
 	bytes = strncmp(p->dev.name, "nvme", 4) ? 0 : disk_dev_metadata(p->fd);
 	return bytes ? verdict(p, EXPORT_UNFIT, "formatted with %u bytes of metadata a block; use nvme "
@@ -217,10 +218,10 @@ static void describe_label(struct probe *p)
 
 static int check_label(struct probe *p)
 {
-	struct disk_label on;
+	struct label_disk on;
 	int err, each[2];
 
-	err = disk_label_read(p->fd, p->dev.size, p->label, &on, each);
+	err = label_read(p->fd, p->dev.size, p->label, &on, each);
 	if (!err) {
 		/* One copy was overwritten: only an administrator knows what is to be kept. */
 		if ((each[0] || each[1]) && check_signature(p)) {
@@ -290,21 +291,21 @@ void disk_identify(const char *name, struct obj_disk *out)
 {
 	const char *at = SYSFS "/class/block";
 	char number[16], text[120];
-	bool part = !disk_line(number, sizeof(number), "%s/%s/partition", at, name);
+	bool part = !read_line(number, sizeof(number), "%s/%s/partition", at, name);
 	const char *up = part ? "../" : "";
 
-	if (disk_line(out->model, sizeof(out->model), "%s/%s/%sdevice/model", at, name, up))
+	if (read_line(out->model, sizeof(out->model), "%s/%s/%sdevice/model", at, name, up))
 		out->model[0] = 0;
 	out->serial[0] = out->wwid[0] = 0;
-	if (!disk_line(text, sizeof(text), "%s/%s/%sdevice/serial", at, name, up))
+	if (!read_line(text, sizeof(text), "%s/%s/%sdevice/serial", at, name, up))
 		snprintf(out->serial, sizeof(out->serial), "%.40s%s%.8s", text, part ? "-part" : "",
 			 part ? number : "");
 	/* A device mapper's name for what it maps outlives the number of its node. */
-	if (!part && (!disk_line(text, sizeof(text), "%s/%s/dm/uuid", at, name) ||
-		      !disk_line(text, sizeof(text), "%s/%s/dm/name", at, name)))
+	if (!part && (!read_line(text, sizeof(text), "%s/%s/dm/uuid", at, name) ||
+		      !read_line(text, sizeof(text), "%s/%s/dm/name", at, name)))
 		snprintf(out->wwid, sizeof(out->wwid), "dm:%s", text);
-	else if (!disk_line(text, sizeof(text), "%s/%s/%swwid", at, name, up) ||
-		 !disk_line(text, sizeof(text), "%s/%s/%sdevice/wwid", at, name, up))
+	else if (!read_line(text, sizeof(text), "%s/%s/%swwid", at, name, up) ||
+		 !read_line(text, sizeof(text), "%s/%s/%sdevice/wwid", at, name, up))
 		snprintf(out->wwid, sizeof(out->wwid), "%s%s%.8s", text, part ? "-part" : "", part ? number : "");
 }
 
@@ -316,7 +317,7 @@ static void look(struct probe *p)
 		return;
 	if (!check_label(p))
 		check_signature(p);
-	p->out->network = disk_below_network(SYSFS, p->dev.name, what, sizeof(what));
+	p->out->network = below_network(SYSFS, p->dev.name, what, sizeof(what));
 	check_free(p);
 }
 
@@ -363,7 +364,7 @@ static bool stacked(const char *name)
 	snprintf(folder, sizeof(folder), SYSFS "/class/block/%.60s/slaves", name);
 	if (!first_entry(folder, "", text, sizeof(text)))
 		return false;
-	return disk_line(text, sizeof(text), SYSFS "/class/block/%.60s/dm/uuid", name) ||
+	return read_line(text, sizeof(text), SYSFS "/class/block/%.60s/dm/uuid", name) ||
 	       strncmp(text, "mpath-", 6);
 }
 
@@ -376,9 +377,9 @@ static bool passed_over(const char *name)
 	for (size_t i = 0; i < sizeof(skip) / sizeof(*skip); i++)
 		if (!strncmp(name, skip[i], strlen(skip[i])))
 			return true;
-	if (name[0] == '.' || disk_line(text, sizeof(text), SYSFS "/class/block/%.60s/size", name) || !atoll(text))
+	if (name[0] == '.' || read_line(text, sizeof(text), SYSFS "/class/block/%.60s/size", name) || !atoll(text))
 		return true;
-	if (!disk_line(text, sizeof(text), SYSFS "/class/block/%.60s/hidden", name) && atoi(text))
+	if (!read_line(text, sizeof(text), SYSFS "/class/block/%.60s/hidden", name) && atoi(text))
 		return true;
 	snprintf(folder, sizeof(folder), SYSFS "/class/block/%.60s/holders", name);
 	return first_entry(folder, "", text, sizeof(text)) || stacked(name);

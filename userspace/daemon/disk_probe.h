@@ -4,7 +4,7 @@
 #define DAEMON_DISK_PROBE_H
 
 #include "userspace/agent/export.h"
-#include "userspace/daemon/disk_label.h"
+#include "userspace/machine/label_io.h"
 
 /*
  * May take as long as the disk does. 0, with @out; or a negative errno of a disk that cannot be

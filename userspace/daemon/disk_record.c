@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "userspace/daemon/disk_record.h"
-#include "userspace/daemon/guard.h"
+#include "userspace/machine/guard.h"
 
 /* The header first: records are short but for those of very large volumes. */
 static int read_copy(int fd, const struct label_extent *e, int copy, void *buf, struct layout *l)

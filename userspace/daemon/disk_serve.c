@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "userspace/daemon/disk_own.h"
-#include "userspace/daemon/guard.h"
 #include "userspace/daemon/job.h"
+#include "userspace/machine/guard.h"
 
 #define PUSH_MS		5000	/* that the listener waits for a drive that hangs */
 

@@ -11,8 +11,8 @@
 #include <string.h>
 
 #include "userspace/daemon/disk_own.h"
-#include "userspace/daemon/guard.h"
 #include "userspace/daemon/job.h"
+#include "userspace/machine/guard.h"
 
 #define AGAIN_MS	100	/* between messages that the kernel wants again */
 #define LOCAL_MS	500

@@ -12,8 +12,8 @@
 #include "userspace/daemon/disk_own.h"
 #include "userspace/daemon/disk_probe.h"
 #include "userspace/daemon/disk_record.h"
-#include "userspace/daemon/guard.h"
 #include "userspace/daemon/job.h"
+#include "userspace/machine/guard.h"
 
 enum work_kind { WORK_TAKE, WORK_FIRST, WORK_LEAVE, WORK_OWN };
 
@@ -155,7 +155,7 @@ static int put_right(struct disk *d, const int each[2])
 		return -ENOMEM;
 	l->flags &= ~LABEL_F_UNEXPORTED;
 	l->sequence = d->on.tried + 1;
-	err = disk_label_write(d->fd, l, &d->on, now);
+	err = label_write(d->fd, l, &d->on, now);
 	if (err) {
 		free(l);
 		return err;
@@ -175,7 +175,7 @@ static int take(void *arg)
 {
 	struct label *l = malloc(sizeof(*l));
 	struct work_arg *a = arg;
-	struct disk_label on;
+	struct label_disk on;
 	struct disk_dev dev;
 	int fd, err, each[2];
 
@@ -184,7 +184,7 @@ static int take(void *arg)
 		free(l);
 		return fail(a, fd, "the disk cannot be opened: %s", strerror(-fd));
 	}
-	err = disk_label_read(fd, dev.size, l, &on, each);
+	err = label_read(fd, dev.size, l, &on, each);
 	if (err)
 		fail(a, err, "its label cannot be read: %s", strerror(-err));
 	else
@@ -210,23 +210,23 @@ static int take(void *arg)
 /* Over whatever is there; a repeat, and a drive that comes from another host, keep what is on it. */
 static int first_write(struct work_arg *a, int fd, const struct disk_dev *dev, struct label *was)
 {
-	struct disk_label on;
+	struct label_disk on;
 	int err, each[2];
 
 	if (a->label->size > dev->size || a->label->lba != dev->lba || label_check(a->label))
 		return fail(a, -EINVAL, "the disk is not as it was when its label was made");
-	err = disk_label_read(fd, dev->size, was, &on, each);
+	err = label_read(fd, dev->size, was, &on, each);
 	if (!err && a->s->config.state && disk_backup(a->s->config.state, was))
 		return fail(a, -EIO, "the label that it has cannot be copied to %s/labels", a->s->config.state);
 	if (err || !muuid_equal(&was->drive, &a->label->drive)) {
-		err = disk_label_forget(fd, dev->size);
+		err = label_forget(fd, dev->size);
 		if (err)
 			return fail(a, err, "the disk cannot be written: %s", strerror(-err));
 		memset(&on, 0, sizeof(on));
 	}
 	if (a->label->sequence <= on.tried)
 		a->label->sequence = on.tried + 1;
-	err = disk_label_write(fd, a->label, &on, each);
+	err = label_write(fd, a->label, &on, each);
 	if (!err && (each[0] || each[1]))
 		err = each[0] ? each[0] : each[1];
 	return err ? fail(a, err, "its label cannot be written: %s", strerror(-err)) : 0;
@@ -251,10 +251,10 @@ static int first(void *arg)
 
 static int own_write(struct work_arg *a, int fd, const struct disk_dev *dev, struct label *l)
 {
-	struct disk_label on;
+	struct label_disk on;
 	int err, each[2];
 
-	err = disk_label_read(fd, dev->size, l, &on, each);
+	err = label_read(fd, dev->size, l, &on, each);
 	if (err)
 		return fail(a, err, "its label cannot be read: %s", strerror(-err));
 	if (!muuid_equal(&l->drive, &a->drive))
@@ -265,7 +265,7 @@ static int own_write(struct work_arg *a, int fd, const struct disk_dev *dev, str
 		return fail(a, -EIO, "its label cannot be copied to %s/labels", a->s->config.state);
 	l->owner = a->owner;
 	l->sequence = on.tried + 1;
-	err = disk_label_write(fd, l, &on, each);
+	err = label_write(fd, l, &on, each);
 	if (!err && (each[0] || each[1]))
 		err = each[0] ? each[0] : each[1];
 	return err ? fail(a, err, "its label cannot be written: %s", strerror(-err)) : 0;
@@ -308,7 +308,7 @@ static int leave_it(struct disk *d, void *arg)
 	if (!err && d->s->config.state)
 		err = disk_backup(d->s->config.state, d->label);
 	if (!err)
-		err = a->wipe ? disk_label_forget(d->fd, d->size) : mark_left(d);
+		err = a->wipe ? label_forget(d->fd, d->size) : mark_left(d);
 	/* A drive of which another host is the owner by now is left as it is. */
 	if (err && (err != -EBADE || a->wipe))
 		return fail(a, err, "its label cannot be %s: %s", a->wipe ? "erased" : "written", strerror(-err));

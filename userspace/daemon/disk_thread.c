@@ -9,8 +9,8 @@
 
 #include "userspace/daemon/disk_own.h"
 #include "userspace/daemon/disk_record.h"
-#include "userspace/daemon/guard.h"
 #include "userspace/daemon/job.h"
+#include "userspace/machine/guard.h"
 #include "userspace/plan/grant.h"
 
 #define NUMBERS_MAX	1024	/* of a drive that hangs; the kernel repeats what is refused */
@@ -28,7 +28,7 @@ struct label *disk_edit(const struct disk *d)
 static void strayed(struct disk *d)
 {
 	struct label *l __free(free) = malloc(sizeof(*l));
-	struct disk_label on;
+	struct label_disk on;
 	bool taken;
 	int each[2];
 
@@ -36,7 +36,7 @@ static void strayed(struct disk *d)
 	d->foreign = true;
 	disk_push(d);
 	pthread_mutex_unlock(&d->lock);
-	taken = l && !disk_label_read(d->fd, d->size, l, &on, each) && muuid_equal(&l->drive, &d->uuid) &&
+	taken = l && !label_read(d->fd, d->size, l, &on, each) && muuid_equal(&l->drive, &d->uuid) &&
 		!muuid_equal(&l->owner, &d->s->config.host);
 	if (!taken) {
 		disk_log(d->s, "%s: its label is not what this host wrote last: another host or program "
@@ -61,7 +61,7 @@ int disk_current(struct disk *d)
 	if (foreign)
 		return -EBADE;
 	pthread_mutex_lock(&d->io);
-	err = disk_label_same(d->fd, d->label, &d->on);
+	err = label_same(d->fd, d->label, &d->on);
 	pthread_mutex_unlock(&d->io);
 	if (err == -EBADE)
 		strayed(d);
@@ -87,7 +87,7 @@ int disk_commit(struct disk *d, struct label *l)
 	/* A write that failed may have landed nevertheless: its number is not used again. */
 	l->sequence = (d->on.tried > d->label->sequence ? d->on.tried : d->label->sequence) + 1;
 	foreign = d->foreign;
-	err = foreign ? -EBADE : disk_label_write(d->fd, l, &d->on, each);
+	err = foreign ? -EBADE : label_write(d->fd, l, &d->on, each);
 	pthread_mutex_lock(&d->lock);
 	if (err) {
 		free(l);

@@ -11,8 +11,8 @@
 
 #include "userspace/daemon/disk_dev.h"
 #include "userspace/daemon/disk_own.h"
-#include "userspace/daemon/guard.h"
 #include "userspace/daemon/job.h"
+#include "userspace/machine/guard.h"
 
 #define STEP		(64ULL << 20)
 #define NOTE_BYTES	(4ULL << 30)	/* after which the position is noted ... */

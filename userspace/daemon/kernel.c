@@ -9,9 +9,9 @@
 #include "userspace/daemon/job.h"
 #include "userspace/daemon/kernel.h"
 #include "userspace/daemon/log.h"
-#include "userspace/daemon/modules.h"
 #include "userspace/daemon/volumes.h"
 #include "userspace/libmesh/mesh.h"
+#include "userspace/machine/modules.h"
 
 #define CHECK_MS	1000
 #define LOAD_MS		5000	/* between attempts to load a module */

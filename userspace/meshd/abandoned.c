@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "userspace/format/umap.h"
+#include "userspace/machine/guard.h"
 #include "userspace/meshd/abandoned.h"
-#include "userspace/meshd/guard.h"
 #include "userspace/meshd/meshd.h"
 
 void abandoned_get(struct abandoned *a)

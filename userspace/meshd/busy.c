@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include "userspace/machine/guard.h"
 #include "userspace/meshd/busy.h"
-#include "userspace/meshd/guard.h"
 
 struct busy {
 	struct busy *next;

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "userspace/machine/guard.h"
 #include "userspace/meshd/event.h"
-#include "userspace/meshd/guard.h"
 #include "userspace/meshd/store.h"
 
 #define WAITING_MAX	256

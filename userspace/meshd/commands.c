@@ -6,6 +6,7 @@
 
 #include "userspace/format/json.h"
 #include "userspace/format/verbs.h"
+#include "userspace/machine/line.h"
 #include "userspace/meshd/control.h"
 #include "userspace/meshd/home.h"
 #include "userspace/meshd/identity.h"

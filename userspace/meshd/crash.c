@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "userspace/machine/label_io.h"
+#include "userspace/machine/line.h"
 #include "userspace/meshd/crash.h"
 #include "userspace/meshd/meshd.h"
 
@@ -58,5 +60,10 @@ void crash_point(enum crash_step step)
 	kill(getpid(), SIGKILL);
 	for (;;)
 		pause();
+}
+
+void label_first_written(void)
+{
+	crash_point(CRASH_LABEL_FIRST);
 }
 #endif

@@ -33,7 +33,8 @@
 #include "userspace/format/label.h"
 #include "userspace/format/mgmt.h"
 #include "userspace/format/twin.h"
-#include "userspace/meshd/guard.h"
+#include "userspace/machine/guard.h"
+#include "userspace/machine/label_io.h"
 #include "userspace/meshd/meshd.h"
 
 struct tdrive;
@@ -46,13 +47,6 @@ struct tjob {
 	void (*fn)(struct tdrive *d, struct tjob *j, int err);
 	struct tjob *next;
 	bool	prompt;
-};
-
-/* What is known of the two copies on a drive. */
-struct label_disk {
-	struct label_disk_head head[2];	/* as they were written or read last */
-	bool	known[2];		/* ... and that succeeded */
-	u64	tried;			/* the highest sequence that was ever written */
 };
 
 struct tdrive {
@@ -194,34 +188,6 @@ void local_let_go(struct tdrive *d);
 int tdrive_table(const struct tdrive *d, const struct label *l, struct meshtgt_drive *out);
 void tdrive_describe(struct tdrive *d, struct mgmt_drive *out);
 void tdrive_extent(const struct tdrive *d, const struct label_extent *e, struct mgmt_extent *out);
-
-/*
- * Read the better copy of a drive's label. @disk: set to what is on the drive, for label_write().
- * @err: what each copy is. Return: as label_decode(), or -EUCLEAN with both copies good: of two
- * drives.
- */
-int label_read(int fd, u64 size, struct label *l, struct label_disk *disk, int err[2]);
-/*
- * Write both copies, the first durable before the second is begun. @disk: what is known of them;
- * noted before and after. @err: what became of each copy. Return: 0 when at least one is durable;
- * -EBADE: they are not what was written last, nothing was written; another errno: none may be
- * durable.
- */
-int label_write(int fd, const struct label *l, struct label_disk *disk, int err[2]);
-/*
- * Whether they are what was written or read last: 0, -EBADE, or -EIO: neither can be read.
- * A copy that is damaged beside a good one is not known any more.
- */
-int label_same(int fd, const struct label *l, struct label_disk *disk);
-int label_wipe(int fd, u64 size);
-/* The same for a drive without extents: nothing shows any more that it was one. */
-int label_forget(int fd, u64 size);
-/*
- * All that label_forget() and label_write() may change, malloc()ed; NULL: it cannot be read. Written
- * again, the device is what it was.
- */
-void *label_ends_read(int fd, u64 size);
-int label_ends_write(int fd, u64 size, const void *ends);
 
 /* backup.c: what the state folder keeps of each drive; of a sick one nothing new */
 void backup_label(struct tdrive *d, const struct label *l, bool now);	/* job thread */

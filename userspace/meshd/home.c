@@ -7,7 +7,8 @@
 
 #include "userspace/format/json.h"
 #include "userspace/format/machine.h"
-#include "userspace/meshd/guard.h"
+#include "userspace/machine/guard.h"
+#include "userspace/machine/line.h"
 #include "userspace/meshd/home.h"
 #include "userspace/meshd/identity.h"
 #include "userspace/meshd/roles.h"

@@ -13,8 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "userspace/machine/guard.h"
 #include "userspace/meshd/event.h"
-#include "userspace/meshd/guard.h"
 
 #define HOOK_MS		60000
 #define HOOK_QUEUE	32

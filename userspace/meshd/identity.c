@@ -10,8 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "userspace/machine/guard.h"
+#include "userspace/machine/line.h"
 #include "userspace/meshd/alone_key.h"
-#include "userspace/meshd/guard.h"
 #include "userspace/meshd/identity.h"
 #include "userspace/meshd/link.h"
 

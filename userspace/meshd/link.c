@@ -9,6 +9,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "userspace/machine/line.h"
 #include "userspace/meshd/links.h"
 
 #define WARN_MS		10000

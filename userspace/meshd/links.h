@@ -3,7 +3,7 @@
 #ifndef MESHD_LINKS_H
 #define MESHD_LINKS_H
 
-#include "userspace/meshd/guard.h"
+#include "userspace/machine/guard.h"
 #include "userspace/meshd/link.h"
 #include "userspace/meshd/link_tls.h"
 

@@ -59,8 +59,6 @@ int thread_start(void *(*fn)(void *), void *arg);
 u16 port_parse(const char *text);	/* 0: it is no port */
 /* Whether @text is an IP address, with a zone ("fe80::1%eth0") or without. */
 bool address_ok(const char *text);
-/* First line of a small file without its end; 0 or a negative errno; -ENODATA: it is empty. */
-int read_line(char *out, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 
 /*
  * durable.c: make @path the @n bytes of @buf, durably, or leave it as it was; what was there
@@ -74,8 +72,5 @@ int file_commit(const char *path, const char *old);
 int file_write(int fd, const void *buf, size_t n);
 /* What was made, renamed or removed in a folder stays so. */
 int folder_sync(const char *path);
-
-/* modules.c */
-int modules_load(const char *name, char *why, size_t size);
 
 #endif

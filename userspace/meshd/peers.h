@@ -5,8 +5,8 @@
 
 #include "userspace/format/mgmt.h"
 #include "userspace/libmesh/mesh.h"
+#include "userspace/machine/guard.h"
 #include "userspace/meshd/control.h"
-#include "userspace/meshd/guard.h"
 #include "userspace/meshd/store.h"
 
 #define REASON	256

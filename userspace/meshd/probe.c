@@ -18,7 +18,8 @@
 #include <unistd.h>
 
 #include "userspace/format/layout.h"
-#include "userspace/meshd/below.h"
+#include "userspace/machine/below.h"
+#include "userspace/machine/line.h"
 #include "userspace/meshd/export.h"
 #include "userspace/meshd/local.h"
 

@@ -17,6 +17,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "userspace/machine/line.h"
 #include "userspace/meshd/fan.h"
 #include "userspace/meshd/export.h"
 #include "userspace/meshd/local.h"

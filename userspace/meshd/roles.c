@@ -4,8 +4,9 @@
 #include <string.h>
 
 #include "userspace/libmesh/mesh.h"
+#include "userspace/machine/guard.h"
+#include "userspace/machine/modules.h"
 #include "userspace/meshd/done.h"
-#include "userspace/meshd/guard.h"
 #include "userspace/meshd/home.h"
 #include "userspace/meshd/roles.h"
 #include "userspace/meshd/serve.h"

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "userspace/machine/line.h"
+#include "userspace/machine/modules.h"
 #include "userspace/meshd/done.h"
 #include "userspace/meshd/home.h"
 #include "userspace/meshd/identity.h"

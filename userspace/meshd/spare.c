@@ -14,9 +14,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "userspace/machine/guard.h"
 #include "userspace/meshd/busy.h"
 #include "userspace/meshd/event.h"
-#include "userspace/meshd/guard.h"
 #include "userspace/meshd/spare.h"
 #include "userspace/meshd/watch.h"
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "userspace/libmesh/mesh.h"
-#include "userspace/meshd/guard.h"
+#include "userspace/machine/guard.h"
 #include "userspace/meshd/sql.h"
 #include "userspace/meshd/store.h"
 

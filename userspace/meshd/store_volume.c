@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "userspace/meshd/guard.h"
+#include "userspace/machine/guard.h"
 #include "userspace/meshd/sql.h"
 #include "userspace/meshd/store.h"
 

@@ -19,8 +19,8 @@
 #include <string.h>
 
 #include "userspace/format/size.h"
+#include "userspace/machine/guard.h"
 #include "userspace/meshd/event.h"
-#include "userspace/meshd/guard.h"
 #include "userspace/meshd/watch.h"
 
 #define DOWN_MS		10000	/* a link that pauses, or another layout, takes less */

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "userspace/meshd/guard.h"
+#include "userspace/machine/guard.h"
 #include "userspace/meshd/meshd.h"
 #include "userspace/meshd/witness.h"
 

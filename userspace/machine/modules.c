@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Load kernel modules by name, as modprobe does. */
 #include <errno.h>
 #include <libkmod.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "userspace/meshd/meshd.h"
+#include "userspace/machine/modules.h"
 
 int modules_load(const char *name, char *why, size_t size)
 {

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Labels to and from both ends of a drive. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "userspace/meshd/crash.h"
-#include "userspace/meshd/drive.h"
+#include "userspace/format/layout.h"
+#include "userspace/machine/guard.h"
+#include "userspace/machine/label_io.h"
 
 #define ALIGN	4096
 
@@ -163,7 +163,7 @@ int label_write(int fd, const struct label *l, struct label_disk *disk, int err[
 		disk->known[copy] = !err[copy];
 		memcpy(&disk->head[copy], buf, sizeof(disk->head[copy]));
 		if (!copy)
-			crash_point(CRASH_LABEL_FIRST);
+			label_first_written();
 	}
 	return err[0] && err[1] ? err[0] : 0;
 }

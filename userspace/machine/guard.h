@@ -9,8 +9,8 @@
  *
  * The value of a return is computed before that. The last one taken is the first given back.
  */
-#ifndef DAEMON_GUARD_H
-#define DAEMON_GUARD_H
+#ifndef MACHINE_GUARD_H
+#define MACHINE_GUARD_H
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -4,7 +4,6 @@
 #include <errno.h>
 #include <limits.h>
 #include <linux/magic.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,39 +11,14 @@
 #include <sys/statfs.h>
 #include <sys/sysmacros.h>
 
-#include "userspace/daemon/disk_below.h"
-
+#include "userspace/machine/below.h"
+#include "userspace/machine/line.h"
 
 #define STACK_MAX	16	/* devices one above the other */
 
 /* Absent from <linux/magic.h> */
 #define FS_LUSTRE	0x0bd00bd0
 #define FS_GFS2		0x01161970
-
-int disk_line(char *out, size_t size, const char *fmt, ...)
-{
-	char path[512];
-	va_list ap;
-	FILE *f;
-	int err = 0;
-
-	va_start(ap, fmt);
-	vsnprintf(path, sizeof(path), fmt, ap);
-	va_end(ap);
-	out[0] = 0;
-	f = fopen(path, "re");
-	if (!f)
-		return -errno;
-	if (!fgets(out, size, f)) {
-		err = ferror(f) ? -errno : -ENODATA;
-		out[0] = 0;
-	}
-	fclose(f);
-	out[strcspn(out, "\n")] = 0;
-	for (size_t n = strlen(out); n && out[n - 1] == ' '; n--)
-		out[n - 1] = 0;
-	return err;
-}
 
 /* Lists the entries of a folder that begin with @prefix, until @fn returns true. */
 static bool any_entry(const char *folder, const char *prefix,
@@ -64,7 +38,7 @@ static bool any_entry(const char *folder, const char *prefix,
 
 struct walk {
 	const char *sysfs;
-	disk_below_fn fn;
+	below_fn fn;
 	void *arg;
 	unsigned int depth;
 };
@@ -76,7 +50,7 @@ static bool walk_slave(const char *entry, void *arg)
 	return walk(arg, entry);
 }
 
-bool disk_below_name(const char *sysfs, dev_t dev, char *name, size_t size)
+bool below_name(const char *sysfs, dev_t dev, char *name, size_t size)
 {
 	char path[256], real[PATH_MAX];
 
@@ -92,7 +66,7 @@ static bool walk_disk(const struct walk *next, const char *name)
 {
 	char path[512], text[32], real[PATH_MAX];
 
-	if (disk_line(text, sizeof(text), "%s/class/block/%s/partition", next->sysfs, name))
+	if (read_line(text, sizeof(text), "%s/class/block/%s/partition", next->sysfs, name))
 		return false;
 	snprintf(path, sizeof(path), "%s/class/block/%s/..", next->sysfs, name);
 	return realpath(path, real) && walk(next, strrchr(real, '/') + 1);
@@ -104,10 +78,10 @@ static bool walk_file(const struct walk *next, const char *name)
 	char file[PATH_MAX], on[NAME_MAX + 1];
 	struct stat st;
 
-	if (disk_line(file, sizeof(file), "%s/class/block/%s/loop/backing_file", next->sysfs,
+	if (read_line(file, sizeof(file), "%s/class/block/%s/loop/backing_file", next->sysfs,
 		      name) || stat(file, &st))
 		return false;
-	return disk_below_name(next->sysfs, S_ISBLK(st.st_mode) ? st.st_rdev : st.st_dev, on,
+	return below_name(next->sysfs, S_ISBLK(st.st_mode) ? st.st_rdev : st.st_dev, on,
 			  sizeof(on)) && walk(next, on);
 }
 
@@ -125,7 +99,7 @@ static bool walk(const struct walk *from, const char *name)
 	       walk_file(&next, name);
 }
 
-bool disk_below_any(const char *sysfs, const char *name, disk_below_fn fn, void *arg)
+bool below_any(const char *sysfs, const char *name, below_fn fn, void *arg)
 {
 	return walk(&(struct walk) { sysfs, fn, arg, STACK_MAX }, name);
 }
@@ -169,7 +143,7 @@ static bool net_controller(const char *entry, void *arg)
 	struct net *net = arg;
 	char text[32];
 
-	if (disk_line(text, sizeof(text), "%s/%s/transport", net->folder, entry))
+	if (read_line(text, sizeof(text), "%s/%s/transport", net->folder, entry))
 		return false;
 	if (strcmp(text, "pcie") && strcmp(text, "apple-nvme")) {
 		snprintf(net->what, net->size, "NVMe over %.20s", text);
@@ -209,7 +183,7 @@ static bool net_scsi(const char *device, struct net *net)
 	}
 	for (; at; at = strstr(at + 1, "/host")) {
 		end = at + 1 + strcspn(at + 1, "/");
-		if (disk_line(text, sizeof(text), "%.*s/scsi_host%.*s/proc_name",
+		if (read_line(text, sizeof(text), "%.*s/scsi_host%.*s/proc_name",
 			      (int)(end - device), device, (int)(end - at), at))
 			continue;
 		if (!strcmp(text, "ib_srp"))
@@ -231,7 +205,7 @@ static bool net_file(const char *sysfs, const char *name, struct net *net)
 	struct statfs fs;
 	size_t i;
 
-	if (disk_line(file, sizeof(file), "%s/class/block/%s/loop/backing_file", sysfs,
+	if (read_line(file, sizeof(file), "%s/class/block/%s/loop/backing_file", sysfs,
 		      name) || statfs(file, &fs))
 		return false;
 	for (i = 0; i < sizeof(types) / sizeof(*types); i++) {
@@ -261,12 +235,12 @@ static bool net_here(const char *sysfs, const char *name, void *arg)
 	return strncmp(name, "nvme", 4) ? net_scsi(device, net) : net_nvme(device, net);
 }
 
-bool disk_below_network(const char *sysfs, const char *name, char *what, size_t size)
+bool below_network(const char *sysfs, const char *name, char *what, size_t size)
 {
 	struct net net = { .what = what, .size = size };
 
 	what[0] = 0;
-	return disk_below_any(sysfs, name, net_here, &net);
+	return below_any(sysfs, name, net_here, &net);
 }
 
 static bool is_volume(const char *sysfs, const char *name, void *arg)
@@ -275,7 +249,7 @@ static bool is_volume(const char *sysfs, const char *name, void *arg)
 	return !name || !strncmp(name, "mesh", 4);
 }
 
-bool disk_below_volume(const char *sysfs, const char *name)
+bool below_volume(const char *sysfs, const char *name)
 {
-	return disk_below_any(sysfs, name, is_volume, NULL);
+	return below_any(sysfs, name, is_volume, NULL);
 }

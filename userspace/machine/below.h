@@ -3,8 +3,8 @@
  * What a block device stands on: the disk of a partition, the devices below dm and md, the file or
  * device behind a loop device. @sysfs: where that is mounted, @name: as in its class/block.
  */
-#ifndef DAEMON_DISK_BELOW_H
-#define DAEMON_DISK_BELOW_H
+#ifndef MACHINE_BELOW_H
+#define MACHINE_BELOW_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,18 +13,15 @@
 #define SYSFS	"/sys"
 
 /* @name: NULL where the devices are too many to follow. Return: true ends the walk. */
-typedef bool (*disk_below_fn)(const char *sysfs, const char *name, void *arg);
+typedef bool (*below_fn)(const char *sysfs, const char *name, void *arg);
 
 /* Calls @fn for the device and all below it. Return: true if one call did. */
-bool disk_below_any(const char *sysfs, const char *name, disk_below_fn fn, void *arg);
+bool below_any(const char *sysfs, const char *name, below_fn fn, void *arg);
 /* True if what is written to it goes over a network, of which @what says the kind. */
-bool disk_below_network(const char *sysfs, const char *name, char *what, size_t size);
+bool below_network(const char *sysfs, const char *name, char *what, size_t size);
 /* True if it is a volume or stands on one: as a member that would be a circle, or nearly one. */
-bool disk_below_volume(const char *sysfs, const char *name);
+bool below_volume(const char *sysfs, const char *name);
 /* The name in sysfs of a device number: a node in /dev may be called otherwise. */
-bool disk_below_name(const char *sysfs, dev_t dev, char *name, size_t size);
-
-/* The first line of a file, without blanks at its end; 0 or a negative errno. */
-int disk_line(char *out, size_t size, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
+bool below_name(const char *sysfs, dev_t dev, char *name, size_t size);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Kernel modules by name, as modprobe loads them. */
-#ifndef DAEMON_MODULES_H
-#define DAEMON_MODULES_H
+#ifndef MACHINE_MODULES_H
+#define MACHINE_MODULES_H
 
 #include <stddef.h>
 

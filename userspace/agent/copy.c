@@ -411,6 +411,22 @@ const struct copy_item *copy_next(const struct copy *c, const struct key *k, uns
 	return at < c->nr && below(c->entry[at]->text, prefix) ? &c->entry[at]->item : NULL;
 }
 
+struct key *copy_keys(const struct copy *c, const struct key *k, unsigned int given, size_t *n)
+{
+	const struct copy_item *i = NULL;
+	struct key *keys = NULL, *more;
+
+	*n = 0;
+	while ((i = copy_next(c, k, given, i))) {
+		more = realloc(keys, (*n + 1) * sizeof(*keys));
+		if (!more)
+			break;
+		keys = more;
+		keys[(*n)++] = i->key;
+	}
+	return keys;
+}
+
 int copy_fresh(struct copy *c, const struct key *k)
 {
 	char text[STORE_KEY_MAX];

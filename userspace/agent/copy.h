@@ -71,6 +71,13 @@ const void *copy_obj(const struct copy *c, const struct key *k);
  */
 const struct copy_item *copy_next(const struct copy *c, const struct key *k, unsigned int given,
 				  const struct copy_item *after);
+/**
+ * copy_keys() - keys of a kind as they are now, for a caller that changes the copy on its way
+ * @n: becomes their number
+ *
+ * Return: malloc()ed; where memory is short, the first ones alone; NULL: none.
+ */
+struct key *copy_keys(const struct copy *c, const struct key *k, unsigned int given, size_t *n);
 
 /* Read one key from the store now; 0, also where it is gone; or as store_get(). */
 int copy_fresh(struct copy *c, const struct key *k);

@@ -549,22 +549,14 @@ static void prune(struct export_agent *e)
 int export_turn(struct export_agent *e)
 {
 	const struct key all = { .kind = KEY_TASK };
-	const struct copy_item *i = NULL;
-	struct key *k = NULL, *more;
-	size_t n = 0;
+	struct key *k;
+	size_t n;
 	int done = 0, ret = 0;
 
 	prune(e);
 	if (e->stopped)
 		return 0;
-	/* Keys first: a step changes the copy. */
-	while ((i = copy_next(e->copy, &all, 0, i))) {
-		more = realloc(k, (n + 1) * sizeof(*k));
-		if (!more)
-			break;
-		k = more;
-		k[n++] = i->key;
-	}
+	k = copy_keys(e->copy, &all, 0, &n);
 	for (size_t at = 0; at < n && ret >= 0; at++) {
 		ret = run(e, &k[at]);
 		/* A task that this host must not write is in nothing's way. */

@@ -74,21 +74,13 @@ static int run(struct tasks *t, const struct key *k)
 int tasks_turn(struct tasks *t)
 {
 	const struct key all = { .kind = KEY_TASK };
-	const struct copy_item *i = NULL;
-	struct key *k = NULL, *more;
-	size_t n = 0;
+	struct key *k;
+	size_t n;
 	int done = 0, ret = 0;
 
 	if (!lead_is(t->lead))
 		return 0;
-	/* Keys first: a step changes the copy. */
-	while ((i = copy_next(t->copy, &all, 0, i))) {
-		more = realloc(k, (n + 1) * sizeof(*k));
-		if (!more)
-			break;
-		k = more;
-		k[n++] = i->key;
-	}
+	k = copy_keys(t->copy, &all, 0, &n);
 	for (size_t at = 0; at < n && ret >= 0; at++) {
 		ret = run(t, &k[at]);
 		if (ret > 0)

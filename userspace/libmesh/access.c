@@ -55,29 +55,38 @@ static int on_ended(void *arg, struct nlattr **tb, struct nlmsghdr *h)
 	return parse_groups(h, &e->groups, &e->n);
 }
 
-int meshblk_volume_end(struct mesh *m, const struct muuid *uuid, bool force,
-		       struct meshblk_group **groups, u32 *n)
+static int volume_del(struct mesh *m, const struct muuid *uuid, bool force, struct ended *e)
 {
-	struct ended e = { NULL, 0 };
 	struct nl_msg *msg;
 	int err;
 
-	*groups = NULL;
-	*n = 0;
 	msg = mesh_msg(m, MESH_BLK, MESHBLK_CMD_VOLUME_DEL, 0, 0, &err);
 	if (!msg)
 		return err;
 	put_uuid(msg, MESHBLK_A_VOLUME_UUID, uuid);
 	if (force)
 		nla_put_flag(msg, MESHBLK_A_FORCE);
-	err = mesh_call(m, MESH_BLK, msg, on_ended, &e);
+	return mesh_call(m, MESH_BLK, msg, e ? on_ended : NULL, e);
+}
+
+int meshblk_volume_del(struct mesh *m, const struct muuid *uuid, bool force)
+{
+	return volume_del(m, uuid, force, NULL);
+}
+
+int meshblk_volume_end(struct mesh *m, const struct muuid *uuid, bool force,
+		       struct meshblk_group **groups, u32 *n)
+{
+	struct ended e = { NULL, 0 };
+	int err = volume_del(m, uuid, force, &e);
+
 	if (err) {
 		free(e.groups);
-		return err;
+		e = (struct ended) { NULL, 0 };
 	}
 	*groups = e.groups;
 	*n = e.n;
-	return 0;
+	return err;
 }
 
 static int on_probe(void *arg, struct nlattr **tb, struct nlmsghdr *h)

@@ -220,20 +220,6 @@ int meshblk_volume_set(struct mesh *m, const struct meshblk_volume *v)
 	return call_secret(m, MESH_BLK, msg, err);
 }
 
-int meshblk_volume_del(struct mesh *m, const struct muuid *uuid, bool force)
-{
-	struct nl_msg *msg;
-	int err;
-
-	msg = mesh_msg(m, MESH_BLK, MESHBLK_CMD_VOLUME_DEL, 0, 0, &err);
-	if (!msg)
-		return err;
-	put_uuid(msg, MESHBLK_A_VOLUME_UUID, uuid);
-	if (force)
-		nla_put_flag(msg, MESHBLK_A_FORCE);
-	return mesh_call(m, MESH_BLK, msg, NULL, NULL);
-}
-
 int meshblk_volume_scrub(struct mesh *m, const struct muuid *uuid, const struct mesh_scrub *s)
 {
 	struct nl_msg *msg;

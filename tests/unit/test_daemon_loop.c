@@ -49,7 +49,7 @@ static struct {
 	unsigned int spares;		/* turns since this host leads */
 	int	store_fd, turns;
 	int	end_after;		/* turns, of daemon_run() */
-	int	kernel_fd, kernel_events;
+	int	kernel_fd, kernel_events, disks_changed;
 } W;
 
 static struct daemon d;
@@ -125,6 +125,7 @@ bool host_may(const struct host_agent *h) { return h->state == HOST_UP && W.may;
 bool host_notes(const struct host_agent *h) { (void)h; return W.notes; }
 bool host_stopped(const struct host_agent *h) { return h->state >= HOST_STOPPED; }
 void host_end(struct host_agent *h) { (void)h; call('H'); }
+void host_disks_changed(struct host_agent *h) { (void)h; W.disks_changed++; }
 int lead_turn(struct lead *l, u64 now) { (void)l, (void)now; call('l'); return W.leads; }
 void lead_end(struct lead *l) { (void)l; call('L'); }
 int tasks_turn(struct tasks *t) { W.tasks_stopped = t->stopped; return step('t'); }
@@ -475,6 +476,7 @@ static void test_run(void)
 	W.end_after = 3;
 	CU_ASSERT_EQUAL(daemon_run(&d), 0);
 	CU_ASSERT_TRUE(d.again && W.turns == 3);
+	CU_ASSERT(W.disks_changed > 0);
 	memset(W.calls, 0, sizeof(W.calls));
 	end();
 	/* Of another cluster: the former one has no lease of this host any more. */

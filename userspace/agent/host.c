@@ -510,6 +510,11 @@ void host_label_above(struct host_agent *h, const char *why)
 	enter(h, HOST_STOPPED, store_now_ms(), "%s", h->label_why);
 }
 
+void host_disks_changed(struct host_agent *h)
+{
+	h->disks_ms = 0;
+}
+
 void host_end(struct host_agent *h)
 {
 	if (h->lease)

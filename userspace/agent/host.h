@@ -93,6 +93,8 @@ bool host_notes(const struct host_agent *h);
 bool host_stopped(const struct host_agent *h);
 /* A label that was read proves that the store was put back: HOST_STOPPED until a higher generation. */
 void host_label_above(struct host_agent *h, const char *why);
+/* device/H is of before, and is made again: else a new drive would be called away for some seconds. */
+void host_disks_changed(struct host_agent *h);
 /* End the lease: alive/H goes at once. */
 void host_end(struct host_agent *h);
 

@@ -262,9 +262,8 @@ static int deciding(struct daemon *d, u64 now)
 		return steps;
 	n = stopped ? 0 : export_turn(&d->exports);
 	steps += n > 0 ? n : 0;
-	/* What is said of the disks is of before: a new drive would be called away for some seconds. */
 	if (n > 0)
-		d->self.disks_ms = 0;
+		host_disks_changed(&d->self);
 	return steps + drives_turn(d, stopped);
 }
 

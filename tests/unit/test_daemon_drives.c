@@ -4,6 +4,7 @@
  * kernel.
  */
 #include "tests/unit/disk_rig.h"
+#include "userspace/machine/guard.h"
 
 static void test_table(void)
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* What meshd says when it does not start: never nothing. */
 #define _GNU_SOURCE
+#include "userspace/machine/line.c"
 #include "userspace/meshd/util.c"
 #include "userspace/meshd/home.c"
 #define main meshd_main

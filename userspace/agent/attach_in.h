@@ -141,16 +141,10 @@ struct deal *attach_deal(const struct attach_vol *v, const struct plan_txn *t);
 /* As deal_close(), but a refusal that is this volume's alone becomes a status, and 0. */
 int attach_close_deal(struct attach_vol *v, struct deal *d);
 
-/* The record as it is to be, or -EAGAIN: the kernel is not to have the new version yet. */
-int attach_record_make(const struct attach_vol *v, const struct attach_objects *o, u8 mode, u64 number,
-		       struct obj_attached *out);
-bool attach_record_same(const struct obj_attached *a, const struct obj_attached *b);
 int attach_record_copy(const struct obj_attached *from, u64 number, struct obj_attached *out);
 /* Record first, then the kernel, as far as either differs. 1: a step; 0: all is so, or it waits. */
 int attach_follow(struct attach_vol *v, const struct attach_objects *o, u8 mode, u64 number,
 		  const struct attach_aim *aim);
-/* Members whose record is the layout's may be opened. */
-void attach_opens(const struct attach_vol *v, struct attach_aim *aim);
 /*
  * What roster/V is to say: of each group the higher one of what the kernel committed and what is noted.
  * @kernel: by the layout that the kernel has. Free @out by attach_rosters_free().

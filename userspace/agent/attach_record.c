@@ -140,7 +140,8 @@ static bool may_set(const struct attach_vol *v, const struct plan_layout *l)
 	return ret;
 }
 
-void attach_opens(const struct attach_vol *v, struct attach_aim *aim)
+/* Members whose record is the layout's may be opened. */
+static void set_opens(const struct attach_vol *v, struct attach_aim *aim)
 {
 	const struct plan_layout *l = &v->rec.plan.layout;
 
@@ -154,7 +155,8 @@ void attach_opens(const struct attach_vol *v, struct attach_aim *aim)
 	}
 }
 
-int attach_record_make(const struct attach_vol *v, const struct attach_objects *o, u8 mode, u64 number,
+/* The record as it is to be, or -EAGAIN: the kernel is not to have the new version yet. */
+static int record_make(const struct attach_vol *v, const struct attach_objects *o, u8 mode, u64 number,
 		       struct obj_attached *out)
 {
 	const struct obj_volume *x = o->volume;
@@ -188,7 +190,7 @@ int attach_record_make(const struct attach_vol *v, const struct attach_objects *
 	return err;
 }
 
-bool attach_record_same(const struct obj_attached *a, const struct obj_attached *b)
+static bool record_same(const struct obj_attached *a, const struct obj_attached *b)
 {
 	if (!a->record || !b->record || a->plan.mode != b->plan.mode || a->plan.number != b->plan.number ||
 	    a->fresh != b->fresh || a->record->version != b->record->version ||
@@ -208,17 +210,17 @@ int attach_follow(struct attach_vol *v, const struct attach_objects *o, u8 mode,
 {
 	struct attach_aim next = *aim;
 	struct obj_attached r;
-	int err = attach_record_make(v, o, mode, number, &r);
+	int err = record_make(v, o, mode, number, &r);
 
 	if (err)
 		return err == -EAGAIN ? 0 : err;
-	if (!v->rec_has || !attach_record_same(&v->rec, &r)) {
+	if (!v->rec_has || !record_same(&v->rec, &r)) {
 		v->put = r;
 		return attach_begin(v, ATTACH_PUTS);
 	}
 	obj_free(OBJ_ATTACHED, &r);
 	if (mode == PLAN_RW)
-		attach_opens(v, &next);
+		set_opens(v, &next);
 	if (v->set == attach_sum(v, &next))
 		return 0;
 	v->aim = next;

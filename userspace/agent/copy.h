@@ -72,7 +72,7 @@ const void *copy_obj(const struct copy *c, const struct key *k);
 const struct copy_item *copy_next(const struct copy *c, const struct key *k, unsigned int given,
 				  const struct copy_item *after);
 /**
- * copy_keys() - keys of a kind as they are now, for a caller that changes the copy on its way
+ * copy_keys() - keys of a kind as they are now, for a caller that changes the copy meanwhile
  * @n: becomes their number
  *
  * Return: malloc()ed; where memory is short, the first ones alone; NULL: none.

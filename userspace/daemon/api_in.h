@@ -86,8 +86,6 @@ int api_work(struct api *a, struct api_work *w, const char *verb, json_t *args, 
 int api_work_wait(struct api *a, struct api_work *w);
 /* Request its end. Return: 0: done, or it has ended; -EINPROGRESS; negative. */
 int api_work_cancel(struct api *a, const struct muuid *task);
-/* Another verb's task has this id: -EEXIST by api_fail(). 1: it is there; 0: not. */
-int api_work_known(struct api *a, const struct muuid *id, const char *verb);
 bool api_task_ended(const struct obj_task *t);
 const char *api_task_state(u8 state);
 
@@ -123,7 +121,6 @@ enum api_health { API_WHOLE, API_DEGRADED, API_DOWN };
 enum api_health api_volume_health(const struct api *a, const struct obj_volume *v, u32 *lacks);
 /* NULL: it is there; else a sentence without a subject. */
 const char *api_drive_away(const struct api *a, const struct obj_drive *d);
-json_t *api_task_json(const struct api *a, const struct obj_task *t);
 
 /* One for each verb. */
 api_step api_cluster_init, api_cluster_token, api_cluster_join, api_cluster_leave, api_cluster_status;

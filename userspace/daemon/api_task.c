@@ -9,7 +9,7 @@
 
 #define EVENTS_USUAL	100
 
-json_t *api_task_json(const struct api *a, const struct obj_task *t)
+static json_t *task_json(const struct api *a, const struct obj_task *t)
 {
 	json_t *j = json_object();
 	const char *name = json_string_value(json_object_get(t->args, "name"));
@@ -45,7 +45,7 @@ int api_task_list(struct api *a)
 		const struct obj_task *t = i->obj;
 
 		if (t && (api_flag(a, "all") || !api_task_ended(t)))
-			json_array_append_new(list, api_task_json(a, t));
+			json_array_append_new(list, task_json(a, t));
 	}
 	a->result = json_pack("{s:o}", "tasks", list);
 	return 0;
@@ -61,7 +61,7 @@ int api_task_show(struct api *a)
 		json_decref(after);
 		return err;
 	}
-	a->result = api_task_json(a, t);
+	a->result = task_json(a, t);
 	json_object_set_new(a->result, "args", t->args ? json_deep_copy(t->args) : json_object());
 	for (u32 i = 0; i < t->afters; i++)
 		json_array_append_new(after, json_string(muuid_str(&t->after[i]).s));

@@ -33,7 +33,8 @@ const char *api_task_state(u8 state)
 	return state < sizeof(words) / sizeof(words[0]) && words[state] ? words[state] : "?";
 }
 
-int api_work_known(struct api *a, const struct muuid *id, const char *verb)
+/* Another verb's task has this id: -EEXIST by api_fail(). 1: it is there; 0: not. */
+static int is_known(struct api *a, const struct muuid *id, const char *verb)
 {
 	const struct obj_task *t = find(a, id);
 
@@ -97,7 +98,7 @@ int api_work(struct api *a, struct api_work *w, const char *verb, json_t *args, 
 		if (muuid_null(&w->id) && !api_id(a, &w->id))
 			ret = api_random(a, &w->id) ?: 1;
 		if (ret == 1)
-			ret = api_work_known(a, &w->id, verb);
+			ret = is_known(a, &w->id, verb);
 		if (!ret)
 			ret = put(a, w, verb, args, volume);
 		w->put = ret == 1;

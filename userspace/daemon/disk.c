@@ -36,7 +36,8 @@ void disk_log(const struct disks *s, const char *fmt, ...)
 		s->config.log(s->config.priv, line);
 }
 
-int disk_thread(struct disk *d, void *(*fn)(void *arg))
+/* Start a thread of a drive, which is counted; 0 or -EAGAIN. With d->lock. */
+static int start_thread(struct disk *d, void *(*fn)(void *arg))
 {
 	pthread_attr_t attr;
 	pthread_t thread;
@@ -197,9 +198,9 @@ int disk_begin(struct disks *s, struct disk *d)
 	if (err)
 		return err;
 	pthread_mutex_lock(&d->lock);
-	err = disk_thread(d, disk_label_thread);
+	err = start_thread(d, disk_label_thread);
 	if (!err)
-		err = disk_thread(d, disk_table_thread);
+		err = start_thread(d, disk_table_thread);
 	/* One thread without the other ends, and frees what it has. */
 	d->ended = err;
 	if (!err || d->threads) {
@@ -400,7 +401,7 @@ static int op_zero(void *dev, const struct label_extent *e)
 		return is ? 0 : -ENOENT;
 	d->zero = e->uuid;
 	d->zeroing = true;
-	err = disk_thread(d, disk_zero_thread);
+	err = start_thread(d, disk_zero_thread);
 	d->zeroing = !err;
 	return err ? err : -EINPROGRESS;
 }

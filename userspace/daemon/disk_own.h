@@ -167,8 +167,6 @@ struct disks {
 /* disk.c */
 u64 disk_now(void);		/* CLOCK_MONOTONIC in milliseconds */
 void disk_log(const struct disks *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-/* Start a thread of a drive, which is counted; 0 or -EAGAIN. With d->lock. */
-int disk_thread(struct disk *d, void *(*fn)(void *arg));
 void disk_thread_end(struct disk *d);	/* the last thing that it does */
 struct disk *disks_served(struct disks *s, const struct muuid *drive);
 struct disk *disks_at(struct disks *s, const char *path);	/* served from that path */

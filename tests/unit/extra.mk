@@ -299,7 +299,7 @@ $(foreach t,$(DISK_TEST),$(eval UNIT_EXTRA_$(t) := $(DISK_ALL)) \
 	$(eval UNIT_LIBS_$(t) := -lsqlite3 -lblkid -lpthread) $(eval UNIT_CFLAGS_$(t) := -D_GNU_SOURCE) \
 	$(eval UNIT_LDFLAGS_$(t) := -Wl,--wrap=pwrite))
 
-UNIT_LDFLAGS_daemon_drives += -Wl,--wrap=disk_paths,--wrap=copy_whole
+UNIT_LDFLAGS_daemon_drives += -Wl,--wrap=disk_paths,--wrap=disk_stacked,--wrap=job_run,--wrap=job_since,--wrap=copy_whole
 
 $(DISK_OBJ): UNIT_CFLAGS += -D_GNU_SOURCE
 $(DISK_OBJ): $(wildcard userspace/daemon/*.h userspace/agent/*.h userspace/plan/*.h userspace/store/*.h userspace/libmesh/mesh.h)

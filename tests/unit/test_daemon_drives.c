@@ -574,6 +574,29 @@ char **__wrap_disk_paths(size_t *n)
 	return out;
 }
 
+/* The one of them that is a map, if any. */
+static const char *map;
+
+bool __wrap_disk_stacked(const char *at)
+{
+	return map && !strcmp(at, map);
+}
+
+/* Jobs that do not end, for longer than a disk may take. */
+static bool hung;
+
+int __real_job_run(struct job *j);
+int __wrap_job_run(struct job *j)
+{
+	return hung ? -EINPROGRESS : __real_job_run(j);
+}
+
+u64 __real_job_since(const struct job *j);
+u64 __wrap_job_since(const struct job *j)
+{
+	return hung ? 60000 : __real_job_since(j);
+}
+
 static void test_rescan(void)
 {
 	char first[128], cmd[300];
@@ -601,6 +624,23 @@ static void test_rescan(void)
 	CU_ASSERT_EQUAL_FATAL(n, 2);
 	CU_ASSERT(all[0].exportable && !all[1].exportable && muuid_equal(&all[1].drive, &DRIVE_));
 	free(all);
+	/* A map that is empty is for something else; one that is a drive is found. */
+	map = path;
+	OK(done(disks_list(S, &all, &n)));
+	CU_ASSERT(n == 1 && !strcmp(all[0].path, first));
+	free(all);
+	map = first;
+	OK(done(disks_list(S, &all, &n)));
+	CU_ASSERT_EQUAL(n, 2);
+	free(all);
+	map = NULL;
+	/* One that hangs is named, so that a person sees which. */
+	hung = true;
+	OK(done(disks_list(S, &all, &n)));
+	CU_ASSERT(n == 2 && !all[0].exportable && !strcmp(all[0].why, "does not answer"));
+	CU_ASSERT(log_has("does not answer"));
+	free(all);
+	hung = false;
 	/* Two disks with its label: which one is it? */
 	disks_end();
 	snprintf(cmd, sizeof(cmd), "cp %s %s", first, path);

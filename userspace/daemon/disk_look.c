@@ -163,6 +163,7 @@ static void round_late(struct round_disk *d, const char *path)
 {
 	memset(&d->found, 0, sizeof(d->found));
 	d->found.found = EXPORT_UNFIT;
+	d->found.disk.lba = 512;	/* of no meaning: its size is not known either */
 	snprintf(d->found.disk.path, sizeof(d->found.disk.path), "%s", path);
 	snprintf(d->found.what, sizeof(d->found.what), "does not answer");
 	snprintf(d->found.disk.why, sizeof(d->found.disk.why), "does not answer");
@@ -208,8 +209,11 @@ int disks_list(void *m, struct obj_disk **out, u32 *n)
 	for (size_t i = 0; all && i < r->n; i++) {
 		const struct obj_disk *d = &r->disk[i].found.disk;
 
-		/* One that has gone since the list was made. */
-		if (d->size && d->lba)
+		/* An empty logical volume waits for something else: 'export --all' must not take it. */
+		if (d->exportable && disk_stacked(r->path[i]))
+			continue;
+		/* One that has gone since the list was made has no blocks; one that does not answer is named. */
+		if (d->lba)
 			all[(*n)++] = *d;
 	}
 	round_free(r);

@@ -356,9 +356,9 @@ int disk_probe(const char *path, struct export_disk *out)
 	return 0;
 }
 
-/* The map of several paths to one drive stands in their place. */
-static bool stacked(const char *name)
+bool disk_stacked(const char *path)
 {
+	const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
 	char folder[160], text[256];
 
 	snprintf(folder, sizeof(folder), SYSFS "/class/block/%.60s/slaves", name);
@@ -368,7 +368,7 @@ static bool stacked(const char *name)
 	       strncmp(text, "mpath-", 6);
 }
 
-/* Not probed without a command: what is reached through others, or is in use by something above. */
+/* Not probed without a command: what is no disk, or is in use by something above, as paths are by their map. */
 static bool passed_over(const char *name)
 {
 	static const char *const skip[] = { "mesh", "zram", "ram", "sr", "fd", "loop" };
@@ -382,12 +382,16 @@ static bool passed_over(const char *name)
 	if (!read_line(text, sizeof(text), SYSFS "/class/block/%.60s/hidden", name) && atoi(text))
 		return true;
 	snprintf(folder, sizeof(folder), SYSFS "/class/block/%.60s/holders", name);
-	return first_entry(folder, "", text, sizeof(text)) || stacked(name);
+	return first_entry(folder, "", text, sizeof(text));
 }
 
+/* Maps are last: a machine may have more logical volumes than the store takes disks of it. */
 static int by_name(const void *a, const void *b)
 {
-	return strverscmp(*(char *const *)a, *(char *const *)b);
+	const char *x = *(char *const *)a, *y = *(char *const *)b;
+	bool map_x = !strncmp(x, "/dev/dm-", 8), map_y = !strncmp(y, "/dev/dm-", 8);
+
+	return map_x != map_y ? map_x - map_y : strverscmp(x, y);
 }
 
 char **disk_paths(size_t *n)

@@ -15,9 +15,14 @@ int disk_probe(const char *path, struct export_disk *out);
 void disk_identify(const char *name, struct obj_disk *out);
 
 /*
- * Paths of all disks and partitions of the machine that may be drives, malloc()ed: no volumes, nothing
- * that stands on other disks, or on which something stands. Does not wait for a disk.
+ * Paths of all disks and partitions of the machine that may be drives, malloc()ed: no volumes, and
+ * nothing on which something stands. Maps come last. Does not wait for a disk.
  */
 char **disk_paths(size_t *n);
+/*
+ * True for a map, as of a logical volume; false for that of several paths to one drive, which stands in
+ * their place. One that is a drive is found again, and one that is empty becomes one by its name alone.
+ */
+bool disk_stacked(const char *path);
 
 #endif

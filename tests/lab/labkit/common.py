@@ -11,8 +11,33 @@ LAB = os.path.join(TOP, "tests/lab")
 BUILD = os.path.join(TOP, "build")
 LOGS = os.path.join(BUILD, "lab")
 
-# Where guests have their folders: drives, sockets (whose paths must be short).
+# Files of a run of cases; guests read scripts there.
 TMP = os.environ.get("MESH_TMP", "/var/tmp")
+
+GIB = 1 << 30
+SHM = "/dev/shm"
+MEMORY_FOR_IMAGES = 20 * GIB    # of the machine, and a third of it for files
+
+
+def _for_guests():
+    """
+    The folder of guests' folders: drives, consoles, sockets (whose paths must be short). In
+    memory, where there is plenty: a disk that is busy with the images of some guests has
+    stopped others for minutes. The sizes do not change while the machine is up, so `lab exec`
+    finds what `lab up` made.
+    """
+    if "MESH_TMP" in os.environ:
+        return TMP
+    pages = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    try:
+        shm = os.statvfs(SHM)
+    except OSError:
+        return TMP
+    roomy = pages >= MEMORY_FOR_IMAGES and shm.f_frsize * shm.f_blocks >= pages // 3
+    return SHM if roomy and os.access(SHM, os.W_OK | os.X_OK) else TMP
+
+
+GUESTS = _for_guests()
 
 PR_SET_PDEATHSIG = 1
 _libc = ctypes.CDLL(None, use_errno=True)
@@ -50,6 +75,20 @@ def say(msg):
 def die_with_parent():
     """preexec_fn: the kernel kills this child when the lab is gone."""
     _libc.prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def pressure():
+    """One line about the machine, for a failure that may be its own: what kept it waiting."""
+    said = ["load " + " ".join(f"{n:.1f}" for n in os.getloadavg())]
+    for what in ("cpu", "io", "memory"):
+        try:
+            with open(f"/proc/pressure/{what}", encoding="ascii") as f:
+                said.append(f"{what} {f.readline().split('total')[0].removeprefix('some ')}".strip())
+        except OSError:
+            continue
+    with open("/proc/meminfo", encoding="ascii") as f:
+        said += [" ".join(line.split()) for line in f if line.startswith(("MemAvail", "Dirty"))]
+    return "the machine: " + "; ".join(said)
 
 
 def size(text):

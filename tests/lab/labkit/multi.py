@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """`lab up` and what goes with it: several guests that stay until `lab down`.
 
-    $MESH_TMP/meshlab-up-KEY/       KEY: the checkout's, or $MESH_LAB
+    GUESTS/meshlab-up-KEY/          KEY: the checkout's, or $MESH_LAB
         lab.json                    what every node is
         nodeN/                      the guest's folder: sockets, console.log
         nodeN/drive*.img, state.img outlive `kill`
@@ -19,7 +19,7 @@ import time
 
 from . import chaos, costs, volatile, warnings
 from .channel import Command, GuestGone, Timeout
-from .common import STATUS_GUEST, STATUS_WARNED, TMP, TOP, BootFailed, LabError, say, size
+from .common import GUESTS, STATUS_GUEST, STATUS_WARNED, TOP, BootFailed, LabError, say, size
 from .guest import Drive, Guest
 from .net import Net
 from .run import died_in_patching, drive_bus, guest_path, keep_log
@@ -37,7 +37,7 @@ def key():
 
 
 def folder():
-    return os.path.join(TMP, f"meshlab-up-{key()}")
+    return os.path.join(GUESTS, f"meshlab-up-{key()}")
 
 
 def net():

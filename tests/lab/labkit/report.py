@@ -4,6 +4,7 @@ import os
 import threading
 
 from . import cases, flakes
+from .common import pressure
 
 
 def details(r):
@@ -12,6 +13,8 @@ def details(r):
         print(f"     {w}")
     for line in r.output[-25:]:
         print(f"     | {line}")
+    if r.kind in flakes.AGAIN:
+        print(f"     {pressure()}")
     print(f"     all it said: {cases.keep_output(r)}", flush=True)
 
 

@@ -8,7 +8,8 @@ import time
 
 from . import chaos, flakes, volatile, warnings
 from .channel import Command, GuestGone, Timeout
-from .common import LAB, LOGS, STATUS_BOOT, STATUS_GUEST, STATUS_WARNED, TMP, LabError, say, size
+from .common import (GUESTS, LAB, LOGS, STATUS_BOOT, STATUS_GUEST, STATUS_WARNED, LabError, say,
+                     size)
 from .guest import Drive, Guest
 
 # What the guest has for itself; the host's is seen below /run/host there.
@@ -151,7 +152,7 @@ def run(args):
     if args.leaks:
         argv.insert(0, os.path.join(LAB, "guest/leakcheck"))
     for attempt in (1, 2):
-        folder = tempfile.mkdtemp(prefix="meshlab-run-", dir=TMP)
+        folder = tempfile.mkdtemp(prefix="meshlab-run-", dir=GUESTS)
         try:
             guest, status, why, begun = _once(folder, args, argv)
             if why and not begun and attempt == 1 and died_in_patching(guest.console):

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import time
 
-from .common import LAB, LOGS, LabError, die_with_parent, must
+from .common import LAB, LOGS, BootFailed, die_with_parent, must, pressure
 
 
 def plugin():
@@ -61,15 +61,16 @@ def start(guest):
 
 def _await(drive, process, ours):
     """
-    Until nbdkit serves, or has ended. A disk that is busy with the images of other guests
-    has kept one for half a minute in its first write: that is no failure.
+    Until nbdkit serves, or has ended. A busy disk has kept one for minutes in its first
+    write; like a boot that fails this is the machine's doing, and the case is run again.
     """
     until = time.monotonic() + 300
     while not (_pid(drive) and os.path.exists(socket_of(drive))):
         ended = process.poll()
         if (ended is not None and (ours or ended)) or time.monotonic() > until:
             with open(drive.path + ".nbdkit", encoding="utf-8", errors="replace") as f:
-                raise LabError(f"nbdkit did not start, status {ended}: " + f.read()[-500:])
+                raise BootFailed(f"nbdkit did not start, status {ended}: {f.read()[-500:]}; "
+                                 + pressure())
         time.sleep(0.05)
 
 

@@ -269,6 +269,10 @@ static void test_probe(void)
 	junk(1024, pages, sizeof(pages));
 	CU_ASSERT_EQUAL(probe(), EXPORT_FOREIGN);
 	CU_ASSERT(strstr(found.disk.why, "swap") != NULL);
+	/* Force may erase that, and not where the kernel would refuse the drive. */
+	K.add_err = -EOPNOTSUPP;
+	CU_ASSERT_EQUAL(probe(), EXPORT_UNFIT);
+	K.add_err = 0;
 	file_new("third");
 	now = first_label();
 	OK(done(disks_export_ops.label_first(S, path, &now)));

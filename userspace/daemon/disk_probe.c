@@ -259,16 +259,19 @@ static bool kernel_serves(const struct probe *p)
 	return serves;
 }
 
-/* One rule for what may be exported, the kernel's. */
+/*
+ * One rule for what may be exported, the kernel's. What it refuses is not erased by force either; a
+ * drive that has a label already is judged when it is taken.
+ */
 static void check_kernel(struct probe *p)
 {
 	char why[200];
 	int err;
 
-	if (p->out->found > EXPORT_STRANGER || (p->out->found && p->label->flags & LABEL_F_LOCAL))
+	if (p->out->found != EXPORT_EMPTY && p->out->found != EXPORT_FOREIGN)
 		return;
 	err = disk_kernel_check(p->path, NULL, why, sizeof(why));
-	if (err && err != -ENOPKG && err != -ENOMEM && err != -ENOENT && !p->out->found)
+	if (err && err != -ENOPKG && err != -ENOMEM && err != -ENOENT)
 		verdict(p, EXPORT_UNFIT, "%s", why);
 }
 

@@ -320,8 +320,11 @@ static void look(struct probe *p)
 		return;
 	if (!check_label(p))
 		check_signature(p);
-	p->out->network = below_network(SYSFS, p->dev.name, what, sizeof(what));
 	check_free(p);
+	p->out->network = below_network(SYSFS, p->dev.name, what, sizeof(what));
+	if (p->out->network && p->out->found == EXPORT_EMPTY)
+		snprintf(p->out->what, sizeof(p->out->what),
+			 "is on a network (%s): its writes may outlive this host", what);
 }
 
 int disk_probe(const char *path, struct export_disk *out)
@@ -354,8 +357,7 @@ int disk_probe(const char *path, struct export_disk *out)
 	close(p.fd);
 	out->disk.exportable = out->found == EXPORT_EMPTY && !out->network;
 	if (!out->disk.exportable)
-		snprintf(out->disk.why, sizeof(out->disk.why), "%s", out->what[0] ? out->what :
-			 "is on a network: its writes may outlive this host");
+		snprintf(out->disk.why, sizeof(out->disk.why), "%s", out->what);
 	return 0;
 }
 

@@ -37,7 +37,7 @@ $(LINK_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/link_rig.h
 # Volumes of a daemon, over a kernel that is made up.
 VOLUMES_OBJ  = $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(wildcard userspace/daemon/volumes*.c)) \
 	$(addprefix $(BUILD)/unit/obj/userspace/,daemon/job.o daemon/file.o libmesh/grow.o agent/copy.o agent/deal.o)
-VOLUMES_TEST := daemon_volumes daemon_volumes_end
+VOLUMES_TEST := daemon_volumes daemon_volumes_end daemon_volumes_evict
 
 $(foreach t,$(VOLUMES_TEST),$(eval UNIT_EXTRA_$(t) = $$(sort $$(VOLUMES_OBJ) $$(CLUSTER_OBJ))) \
 	$(eval UNIT_LIBS_$(t) := -lsqlite3 -lpthread) $(eval UNIT_CFLAGS_$(t) := -D_GNU_SOURCE))
@@ -176,8 +176,8 @@ $(VOLUMES_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/kernel_rig.h tests/unit/age
 # What a daemon does with the store's objects, over a store in a file.
 AGENT_OBJ  := $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(wildcard userspace/agent/*.c))
 AGENT_PLAN := $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(wildcard userspace/plan/*.c))
-AGENT_TEST := agent_attach agent_attach_crash agent_attach_keep agent_copy agent_drain agent_drive agent_export \
-	agent_host agent_tasks export_judge
+AGENT_TEST := agent_attach agent_attach_crash agent_attach_evict agent_attach_facts agent_attach_keep agent_copy \
+	agent_drain agent_drive agent_export agent_host agent_tasks export_judge
 
 $(foreach t,$(AGENT_TEST),$(eval UNIT_EXTRA_$(t) := $(AGENT_OBJ) $(CLUSTER_OBJ) $(AGENT_PLAN)) \
 	$(eval UNIT_LIBS_$(t) := -lsqlite3 -lpthread) $(eval UNIT_CFLAGS_$(t) := -D_GNU_SOURCE))
@@ -227,6 +227,11 @@ GRANT_OBJ := $(BUILD)/unit/obj/userspace/plan/grant.o
 UNIT_EXTRA_plan_grant := $(GRANT_OBJ)
 $(GRANT_OBJ) $(BUILD)/unit/test_plan_grant.o: userspace/plan/grant.h
 $(BUILD)/unit/test_plan_grant: $(GRANT_OBJ)
+
+EVICTION_OBJ := $(BUILD)/unit/obj/userspace/plan/evict.o
+UNIT_EXTRA_plan_evict := $(EVICTION_OBJ)
+$(EVICTION_OBJ) $(BUILD)/unit/test_plan_evict.o: userspace/plan/evict.h
+$(BUILD)/unit/test_plan_evict: $(EVICTION_OBJ)
 
 # The daemon: its configuration and its membership of a cluster, without a kernel.
 DAEMON_OBJ = $(addprefix $(BUILD)/unit/obj/userspace/daemon/,$(1:%=%.o))

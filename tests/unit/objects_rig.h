@@ -439,14 +439,20 @@ static void fill_seen(void *x)
 static void fill_attached(void *x)
 {
 	struct obj_attached *a = x;
-	u16 *bar = calloc(2, sizeof(*bar));
+	u16 *bar = calloc(2, sizeof(*bar)), *forgotten = calloc(1, sizeof(*forgotten));
 
 	a->plan = (struct plan_attached) { .volume = rnd_uuid(), .mode = PLAN_RW,
-					   .number = rnd_number() | rnd_below(65536), .barred = 2, .bar = bar };
+					   .number = rnd_number() | rnd_below(65536), .barred = 2, .bar = bar,
+					   .forgottens = 1, .forgotten = forgotten };
 	bar[0] = 12;
 	bar[1] = 0;
+	forgotten[0] = 3;
 	a->record = rig_layout(&a->plan.volume, true);
 	rig_leavings(a->record, &a->leaving, &a->leavings);
+	a->lefts = 1;
+	a->left = calloc(1, sizeof(*a->left));
+	a->left[0] = a->record->member[2];
+	a->left[0].extent = a->leaving[1].extent;
 	a->fresh = true;
 	a->io = (struct obj_io) { .timeout_ms = 1 + rnd_below(99999), .queue_depth = 1 + rnd_below(999) };
 }
@@ -461,7 +467,7 @@ struct rig_kind {
 	int kind;
 	size_t bytes;
 	void (*fill)(void *x);
-	struct rig_array array[5];	/* ends with each of 0 */
+	struct rig_array array[6];	/* ends with each of 0 */
 	size_t object;			/* a json_t *; 0: none */
 };
 
@@ -498,8 +504,10 @@ static const struct rig_kind rig_kinds[] = {
 	KIND(KEY_TOKEN, token),
 	KIND(OBJ_SEEN, seen),
 	KIND(OBJ_ATTACHED, attached, .array = { ARRAY(obj_attached, plan.bar, plan.barred),
+						ARRAY(obj_attached, plan.forgotten, plan.forgottens),
 						OWN(obj_attached, record),
-						ARRAY(obj_attached, leaving, leavings) }),
+						ARRAY(obj_attached, leaving, leavings),
+						ARRAY(obj_attached, left, lefts) }),
 };
 
 

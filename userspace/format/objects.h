@@ -307,6 +307,8 @@ struct obj_attached {
 	struct layout *record;
 	u32	leavings;
 	struct obj_leaving *leaving;
+	u32	lefts;
+	struct layout_member *left;	/* where extents of @leaving are, which no layout says */
 	bool	fresh;			/* as volume/V when it was attached */
 	struct obj_io io;
 };

@@ -58,8 +58,12 @@ static const struct field attached_fields[] = {
 	FIELD_BOOL("fresh", struct obj_attached, fresh),
 	FIELD_LIST("barred", struct obj_attached, plan.bar, plan.barred, obj_place_element, NULL,
 		   PROT_MEMBERS_MAX, .flags = FIELD_BARE),
+	FIELD_LIST("forgotten", struct obj_attached, plan.forgotten, plan.forgottens, obj_place_element, NULL,
+		   PROT_MEMBERS_MAX, .flags = FIELD_BARE | FIELD_MAY),
 	FIELD_OWN("layout", struct obj_attached, record, obj_layout_fields),
 	FIELD_LIST("leaving", struct obj_attached, leaving, leavings, obj_leaving_fields, "place",
+		   PROT_MEMBERS_MAX, .flags = FIELD_MAY),
+	FIELD_LIST("left", struct obj_attached, left, lefts, obj_member_fields, "extent",
 		   PROT_MEMBERS_MAX, .flags = FIELD_MAY),
 	FIELD_PART("io", struct obj_attached, io, obj_io_fields),
 	{ .name = NULL }
@@ -78,6 +82,8 @@ static int attached_check(struct field_at *a, void *x)
 		err = obj_check_number(a, "number", r->plan.number);
 	if (!err)
 		err = obj_check_places(a, r->plan.bar, r->plan.barred, r->record->members);
+	if (!err)
+		err = obj_check_places(a, r->plan.forgotten, r->plan.forgottens, r->record->members);
 	return err ? err : view_layout(r->record, r->leaving, r->leavings, &r->plan.layout);
 }
 

@@ -34,7 +34,7 @@ int obj_check_unique(struct field_at *a, const char *name, const void *array, si
 int obj_check_places(struct field_at *a, const u16 *place, u32 n, u32 members);
 
 /* objects_volume.c: what volume/V and the record of an attached volume have in common. */
-extern const struct field obj_layout_fields[], obj_leaving_fields[], obj_io_fields[];
+extern const struct field obj_layout_fields[], obj_member_fields[], obj_leaving_fields[], obj_io_fields[];
 extern const struct field obj_segment_fields[];
 int obj_check_layout(struct field_at *a, struct layout *l, const struct muuid *volume,
 		     const struct obj_leaving *leaving, u32 leavings, bool fresh);

@@ -42,6 +42,13 @@ struct kernel {
 	u32	barred, openers;
 	u16	bar[MEMBERS];
 	u8	roster[MESHBLK_ROSTER_BYTES];
+	/* of the last VOLUME_SET */
+	bool	again;
+	u32	forgottens, leavings;
+	u16	forgotten[MEMBERS];
+	struct obj_leaving leaving[MEMBERS];
+	struct layout_member left[MEMBERS];
+	struct attach_copy copy[MEMBERS];	/* by places */
 };
 
 struct host {
@@ -69,6 +76,7 @@ static struct {
 	int	crash_next;		/* ... and as many later another one */
 	bool	crash_behind, crash_host, crashed;
 	bool	no_watch;
+	bool	refuses;		/* kernels refuse evictions */
 	void	(*hook)(const char *op);	/* called before an operation takes effect */
 } W;
 
@@ -328,16 +336,24 @@ struct volume_is {
 	bool	fresh;
 	u32	barred;
 	u16	bar[2];
+	bool	evict;			/* extent 3 is to take the place of extent 2 */
 };
 
 static inline void put_volume(const struct volume_is *is)
 {
+	struct obj_leaving leaving = { .place = 1, .extent = rig_id('x', 2) };
 	struct layout *l = calloc(1, sizeof(*l));
 	struct obj_volume v = { .plan = { .uuid = vid(), .state = is->state ? is->state : PLAN_VOLUME_READY, .fresh = is->fresh, .barred = is->barred,
 					  .bar = is->bar }, .record = l, .domain = "host" };
 
 	rig_layout(l, is->level ? is->level : PROT_STRIPE, is->members ? is->members : 2,
 		   is->version ? is->version : 1);
+	if (is->evict) {
+		l->member[1].extent = rig_id('x', 3);
+		l->member[1].drive = rig_id('d', 3);
+		v.leaving = &leaving;
+		v.leavings = 1;
+	}
 	rig_put(O, KEY_VOLUME, &v);
 	free(l);
 }

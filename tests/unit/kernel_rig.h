@@ -48,6 +48,13 @@ static struct {
 	u32	ends;			/* VOLUME_DELs that came */
 	u32	ended;			/* groups in VOLUME_DEL's answer */
 	struct meshblk_group end[2];
+	/* evictions */
+	u32	evicts;
+	bool	evict_waits;
+	int	evict_err;
+	u32	evict_index;
+	bool	evict_stops;
+	struct meshblk_member evict;
 	/* probes, by the first two bytes of extents */
 	struct meshblk_probe probe;
 	int	probe_err;
@@ -171,6 +178,8 @@ static void set_free(void)
 	free(K.set.members);
 	free(K.set.segments);
 	free(K.set.bars);
+	free(K.set.forgotten);
+	free(K.set.leavings);
 	memset(&K.set, 0, sizeof(K.set));
 }
 
@@ -188,6 +197,8 @@ int meshblk_volume_set(struct mesh *m, const struct meshblk_volume *v)
 	K.set.members = copy_of(v->members, v->nr_members * sizeof(*v->members));
 	K.set.segments = copy_of(v->segments, v->nr_segments * sizeof(*v->segments));
 	K.set.bars = copy_of(v->bars, v->nr_bars * sizeof(*v->bars));
+	K.set.forgotten = copy_of(v->forgotten, v->nr_forgotten * sizeof(*v->forgotten));
+	K.set.leavings = copy_of(v->leavings, v->nr_leavings * sizeof(*v->leavings));
 	for (u32 i = 0; i < v->nr_segments; i++) {
 		struct meshblk_segment *s = &K.set.segments[i];
 
@@ -195,6 +206,25 @@ int meshblk_volume_set(struct mesh *m, const struct meshblk_volume *v)
 		s->offsets = copy_of(s->offsets, s->nr_places * sizeof(*s->offsets));
 	}
 	err = K.set_err;
+	unlock();
+	return err;
+}
+
+int meshblk_volume_evict(struct mesh *m, const struct muuid *uuid, u32 member, const struct meshblk_member *to)
+{
+	int err;
+
+	(void)m;
+	lock();
+	while (K.evict_waits)
+		pthread_cond_wait(&moved, &K.lock);
+	CU_ASSERT(muuid_equal(uuid, &K.v.uuid));
+	K.evicts++;
+	K.evict_index = member;
+	K.evict_stops = !to;
+	if (to)
+		K.evict = *to;
+	err = K.evict_err;
 	unlock();
 	return err;
 }
@@ -242,6 +272,8 @@ void meshblk_volume_free(struct meshblk_volume *v)
 		free(v->segments);
 		free(v->members);
 		free(v->bars);
+		free(v->forgotten);
+		free(v->leavings);
 	}
 	memset(v, 0, sizeof(*v));
 }
@@ -517,6 +549,15 @@ static inline int set(const struct attach_set *a)
 	int err;
 
 	while ((err = op->set(V, a)) == -EINPROGRESS)
+		await_wake();
+	return err;
+}
+
+static inline int evict(const struct attach_evict *e)
+{
+	int err;
+
+	while ((err = op->evict(V, e)) == -EINPROGRESS)
 		await_wake();
 	return err;
 }

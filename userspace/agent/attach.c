@@ -188,6 +188,7 @@ static int step(struct attach_vol *v)
 	if (v->a->away)
 		return v->a->alone ? attach_again(v) : 0;
 	v->again = 0;
+	v->evict = (struct plan_evict_step) { .what = PLAN_E_SET };
 	attach_look(v, &o);
 	want = o.want_item ? o.want_item->modified : 0;
 	if (want != v->want)

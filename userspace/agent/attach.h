@@ -24,6 +24,7 @@
 #include "userspace/agent/deal.h"
 #include "userspace/plan/access.h"
 #include "userspace/plan/again.h"
+#include "userspace/plan/evict.h"
 
 enum attach_kernel_state {
 	ATTACH_ABSENT,		/* the kernel does not have the volume */
@@ -66,6 +67,11 @@ struct attach_set {
 	const struct layout *layout;
 	u32	leavings;
 	const struct obj_leaving *leaving;
+	u32	lefts;
+	const struct layout_member *left;	/* where extents of @leaving were when that was recorded */
+	u32	forgottens;
+	const u16 *forgotten;		/* places whose extents were forgotten */
+	bool	again;			/* by the record, while the store is away: there is no witness */
 	const struct obj_io *io;
 	bool	fresh, readonly, preempt;
 	u64	number;
@@ -73,6 +79,20 @@ struct attach_set {
 	u32	barred;
 	const u16 *bar;
 	const bool *open;		/* by places: the member may be opened now; NULL: all may */
+};
+
+/* What the kernel does at one place. */
+struct attach_copy {
+	struct plan_copy plan;
+	char	why[128];		/* why the last copy there ended; empty: none did, or it went well */
+};
+
+/* VOLUME_EVICT. */
+struct attach_evict {
+	struct muuid volume;
+	u32	place;
+	const struct layout_member *to;	/* the member at @place is copied to it; NULL: that ends */
+	u64	number;
 };
 
 /* A roster that the kernel wants noted before, or after, it counts; or what is noted is requested. */
@@ -94,6 +114,8 @@ struct attach_note {
  * @probe: of each member of a layout, by places (as in struct plan_layout)
  * @set: VOLUME_SET; where the members are is in the copy (drive/D, host/H)
  * @del: VOLUME_DEL; @last: rosters that the kernel committed last are noted there
+ * @copy: what the kernel has at a place of its layout; all zero: nothing
+ * @evict: VOLUME_EVICT; 0: it is begun, or is ended
  * @record_get: the host's record; -ENOENT: none
  * @records: UUIDs of all volumes that have one
  * @record_put, @record_erase: durable when they return
@@ -109,6 +131,8 @@ struct attach_ops {
 	int	(*probe)(void *m, const struct layout *l, struct attach_found *out);
 	int	(*set)(void *m, const struct attach_set *s);
 	int	(*del)(void *m, const struct muuid *volume, bool force, struct obj_roster *last);
+	int	(*copy)(void *m, const struct muuid *volume, u32 place, struct attach_copy *out);
+	int	(*evict)(void *m, const struct attach_evict *e);
 	int	(*record_get)(void *m, const struct muuid *volume, struct obj_attached *out);
 	int	(*records)(void *m, struct muuid *out, u32 max);
 	int	(*record_put)(void *m, const struct obj_attached *r);

@@ -40,7 +40,7 @@ static void opens(const struct attach_vol *v, struct attach_aim *aim)
 {
 	const struct obj_attached *r = &v->rec;
 
-	*aim = (struct attach_aim) { .some = r->plan.mode == PLAN_RW };
+	*aim = (struct attach_aim) { .again = true, .some = r->plan.mode == PLAN_RW };
 	for (u32 i = 0; i < r->record->members && aim->some; i++) {
 		const struct plan_slot *s = &v->slot[i];
 

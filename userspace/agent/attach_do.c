@@ -2,6 +2,7 @@
 /* One operation of the machine at a time for each volume. See attach_in.h. */
 #include <errno.h>
 #include <linux/xxhash.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,12 +14,14 @@ u64 attach_sum(const struct attach_vol *v, const struct attach_aim *aim)
 	struct {
 		u64 version, commit, number, served;
 		u32 timeout, depth;
-		u8 mode, fresh, preempt, some;
+		u8 mode, fresh, preempt, again, some;
 	} head = { r->record->version, r->record->commit, mesh_number_access(r->plan.number), aim->served,
-		   r->io.timeout_ms, r->io.queue_depth, r->plan.mode, r->fresh, aim->preempt, aim->some };
+		   r->io.timeout_ms, r->io.queue_depth, r->plan.mode, r->fresh, aim->preempt, aim->again,
+		   aim->some };
 	u64 sum = xxh64(&head, offsetof(typeof(head), some) + 1, 1);
 
 	sum = xxh64(r->plan.bar, r->plan.barred * sizeof(*r->plan.bar), sum);
+	sum = xxh64(r->plan.forgotten, r->plan.forgottens * sizeof(*r->plan.forgotten), sum);
 	for (u32 i = 0; i < r->leavings; i++)
 		sum = xxh64(&r->leaving[i].extent, sizeof(struct muuid), sum + r->leaving[i].place);
 	if (aim->some)
@@ -45,7 +48,8 @@ static int set(struct attach_vol *v)
 	const struct obj_attached *r = &v->rec;
 	struct attach_set s = {
 		.volume = v->id, .layout = r->record, .leavings = r->leavings, .leaving = r->leaving,
-		.io = &r->io, .fresh = r->fresh, .readonly = r->plan.mode == PLAN_RO,
+		.lefts = r->lefts, .left = r->left, .forgottens = r->plan.forgottens,
+		.forgotten = r->plan.forgotten, .again = v->aim.again, .io = &r->io, .fresh = r->fresh, .readonly = r->plan.mode == PLAN_RO,
 		.preempt = v->aim.preempt, .number = r->plan.number, .served = v->aim.served,
 		.barred = r->plan.barred, .bar = r->plan.bar, .open = v->aim.some ? v->aim.open : NULL,
 	};
@@ -71,6 +75,8 @@ static int run(struct attach_vol *v)
 		return ops->del(m, &v->id, v->force, &v->last);
 	case ATTACH_READS:
 		return ops->slots(m, &v->rec, v->slot, v->reached);
+	case ATTACH_EVICTS:
+		return ops->evict(m, &v->evict_put);
 	case ATTACH_NOTHING:
 		break;
 	}
@@ -116,6 +122,10 @@ static void done(struct attach_vol *v, enum attach_doing what)
 	case ATTACH_READS:
 		v->read_any = true;
 		break;
+	case ATTACH_EVICTS:
+		v->copying = v->evict_put.to ? v->evict_put.to->extent : (struct muuid) { 0 };
+		v->evict_why[0] = 0;
+		break;
 	case ATTACH_NOTHING:
 		break;
 	}
@@ -128,7 +138,7 @@ static const char *what_failed(enum attach_doing what)
 		[ATTACH_PUTS] = "this host's record of it cannot be written",
 		[ATTACH_ERASES] = "this host's record of it cannot be erased",
 		[ATTACH_SETS] = "the kernel does not take it", [ATTACH_DELS] = "the kernel does not let it go",
-		[ATTACH_READS] = "labels of its members cannot be read",
+		[ATTACH_READS] = "labels of its members cannot be read", [ATTACH_EVICTS] = "nothing",
 	};
 
 	return words[what];
@@ -145,6 +155,12 @@ int attach_go_on(struct attach_vol *v)
 	if (!err) {
 		done(v, what);
 		return 1;
+	}
+	/* The volume is served meanwhile, and all else goes on. */
+	if (what == ATTACH_EVICTS) {
+		snprintf(v->evict_why, sizeof(v->evict_why), "%s", v->a->ops->words(v->a->m));
+		v->evict_ms = v->a->now + ATTACH_EVICT_MS;
+		return 0;
 	}
 	if (what == ATTACH_PUTS)
 		obj_free(OBJ_ATTACHED, &v->put);

@@ -6,6 +6,8 @@
  *   attach_do.c      one operation of the machine at a time, called again until it is done
  *   attach_record.c  the host's record, as it is to be: layout, number, barred places
  *   attach_take.c    attach for writing and for reading; an attach that is HELD
+ *   attach_facts.c   what the record has from drive/D: extents that leave, and forgotten places
+ *   attach_evict.c   members that leave are copied before the kernel gets the version
  *   attach_keep.c    retake, new versions, barred places, readers' keys
  *   attach_note.c    rosters into the store, requests of the kernel as witness, the end of fresh
  *   attach_end.c     detach and release, a fenced kernel, what a crash left
@@ -20,6 +22,7 @@
 #define ATTACH_TXN_MS	5000
 #define ATTACH_RETRY_MS	2000	/* after a refusal that no change of an object ends */
 #define ATTACH_HELD_MS	30000	/* after a target refused what the probe did not see: each attach counts */
+#define ATTACH_EVICT_MS	10000	/* between two tries of a copy that ends, or does not begin */
 #define ATTACH_STATUS_MS 5000	/* between two sentences of one state */
 
 /* The operation of the machine that goes on. */
@@ -31,12 +34,14 @@ enum attach_doing {
 	ATTACH_SETS,
 	ATTACH_DELS,
 	ATTACH_READS,		/* labels, without the store */
+	ATTACH_EVICTS,
 };
 
 /* What the kernel is to get beside the record. */
 struct attach_aim {
 	u64	served;
 	bool	preempt;
+	bool	again;		/* by the record, while the store is away */
 	bool	some;		/* @open counts; else all members may be opened */
 	bool	open[PROT_MEMBERS_MAX];
 };
@@ -65,6 +70,14 @@ struct attach_vol {
 	struct plan_slot *slot;		/* of ATTACH_READS, by places */
 	bool	*reached;
 	bool	read_any;
+
+	/* attach_evict.c */
+	struct plan_evict_step evict;	/* of this turn */
+	struct attach_evict evict_put;	/* of ATTACH_EVICTS; ... */
+	struct layout_member evict_to;	/* ... the member of it */
+	struct muuid copying;		/* extent to which a copy runs, or has begun; null: none is known */
+	char	evict_why[128];		/* why a copy did not begin, or has ended */
+	u64	evict_ms;		/* none begins before */
 
 	/* Of transactions that this agent made: what follows is begun from these. */
 	u64	taken;			/* attach or retake under this number; its kernel is to be set */
@@ -135,6 +148,21 @@ int attach_go_on(struct attach_vol *v);
 void attach_vol_free(struct attach_vol *v);
 /* Sum of what the kernel gets by the record and @aim. */
 u64 attach_sum(const struct attach_vol *v, const struct attach_aim *aim);
+
+/*
+ * attach_facts.c. The record of a new attach names extents of drive/D beside the layout's, too; each
+ * record says which places are forgotten. 0 or -ENOMEM.
+ */
+int attach_leavings(const struct attach_vol *v, const struct attach_objects *o, struct obj_leaving **out,
+		    u32 *n);
+int attach_facts(const struct attach_vol *v, struct obj_attached *r);
+
+/* attach_evict.c: @v->evict, of this turn; then the step of it. 1, 0, or negative. */
+int attach_evict_look(struct attach_vol *v, const struct attach_objects *o);
+int attach_evict(struct attach_vol *v, const struct attach_objects *o);
+/* The words of a copy that runs, or does not; empty: no member leaves. */
+#define ATTACH_EVICT_WORDS	200
+void attach_evict_words(const struct attach_vol *v, char out[ATTACH_EVICT_WORDS]);
 
 /* A transaction of this volume, with the compares of @t; by attach_close_deal(). */
 struct deal *attach_deal(const struct attach_vol *v, const struct plan_txn *t);

@@ -59,6 +59,7 @@ static void vol_free(struct vol *v)
 	work_end(&v->set);
 	work_end(&v->probe);
 	work_end(&v->end);
+	work_end(&v->evict);
 	if (v->there)
 		meshblk_volume_free(&v->k);
 	free(v->roster);
@@ -71,7 +72,8 @@ static void prune(struct volumes *s)
 	struct vol **at = &s->vol, *v;
 
 	while ((v = *at)) {
-		if (!v->known || v->there || v->rosters || v->set.job || v->probe.job || v->end.job) {
+		if (!v->known || v->there || v->rosters || v->set.job || v->probe.job || v->end.job ||
+		    v->evict.job) {
 			at = &v->next;
 			continue;
 		}
@@ -426,6 +428,8 @@ const struct attach_ops volumes_ops = {
 	.kernels = vol_kernels,
 	.probe = vol_probe,
 	.set = vol_set,
+	.copy = vol_copy,
+	.evict = vol_evict,
 	.del = vol_del,
 	.record_get = vol_record_get,
 	.records = vol_records,

@@ -183,7 +183,7 @@ void vol_sweep(struct volumes *s)
 		return;
 	/* A target that is set, and has no member yet, is needed by what goes on. */
 	for (const struct vol *v = s->vol; v; v = v->next)
-		if (v->set.job || v->probe.job || v->end.job)
+		if (v->set.job || v->probe.job || v->end.job || v->evict.job)
 			return;
 	s->sweeps = sweep_begin(s) != -EINPROGRESS;
 }

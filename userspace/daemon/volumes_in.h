@@ -5,6 +5,7 @@
  *
  *   volumes.c            the table of volumes, states, events, rosters; the ops
  *     volumes_set.c      VOLUME_SET
+ *     volumes_evict.c      VOLUME_EVICT, and what the kernel copies
  *     volumes_probe.c    MEMBER_PROBE of all members of a layout
  *     volumes_end.c      VOLUME_DEL; targets that no member uses go
  *     volumes_show.c     the kernel's answer as JSON
@@ -64,7 +65,7 @@ struct vol {
 	struct meshblk_volume k;
 	u32	rosters;
 	struct vol_roster *roster;
-	struct vol_work set, probe, end;
+	struct vol_work set, probe, end, evict;
 };
 
 struct vol_witness;
@@ -111,6 +112,9 @@ struct reach {
 
 /* Of each member of @l; NULL: no memory. To be freed. */
 struct reach *reach_layout(struct volumes *s, const struct vol *v, const struct layout *l);
+/* The same of one extent of a layout, or beside it. */
+void reach_member(struct volumes *s, const struct vol *v, u64 version, const struct layout_member *mb,
+		  struct reach *r);
 /* The targets that @n members are reached by; NULL: no memory. To be freed. */
 struct vol_target *reach_targets(const struct volumes *s, const struct reach *r, u32 n, u32 *targets);
 /* The targets that the kernel has. 0 or a negative errno. */
@@ -124,7 +128,19 @@ const struct label_extent *reach_label(const struct reach *r, const struct muuid
 /* On a thread: have the kernel keep sessions with @n targets. 0 or an errno with the words. */
 int reach_connect(struct mesh *m, const struct vol_target *t, u32 n, char *why, size_t size);
 
+/* volumes_set.c: a member as VOLUME_SET and VOLUME_EVICT name it. */
+void set_member(const struct layout_member *mb, const struct reach *r, bool preempt,
+		struct meshblk_member *out);
+/*
+ * The number, in the label of a local member, before the kernel opens that. 0; -EINPROGRESS; -ESTALE: the
+ * label has a higher one; or another errno, with the words.
+ */
+int set_local(struct volumes *s, const struct reach *r, const struct muuid *extent, const struct muuid *drive,
+	      u64 number, u64 served);
+
 /* Ops. */
+int vol_copy(void *m, const struct muuid *volume, u32 place, struct attach_copy *out);
+int vol_evict(void *m, const struct attach_evict *e);
 int vol_set(void *m, const struct attach_set *a);
 int vol_probe(void *m, const struct layout *l, struct attach_found *out);
 int vol_slots(void *m, const struct obj_attached *r, struct plan_slot *slot, bool *reached);

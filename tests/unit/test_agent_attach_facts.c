@@ -19,8 +19,8 @@ static void detached(int h)
 /* Drive @i as it is wanted, with extent @x, 0: none. Extents from 9 on are of another volume. */
 static void put_drive(u32 i, u8 wanted, u32 x)
 {
-	struct plan_extent e = { .uuid = rig_id('x', x), .volume = rig_id('v', x < 9 ? 1 : 2), .place = i - 1, .state = PLAN_READY,
-				 .start = 4 << 20, .length = 128 << 20, .version = 1, .commit = commits + 1 };
+	struct plan_extent e = { .uuid = rig_id('x', x), .volume = rig_id('v', x < 9 ? 1 : 2),
+				 .place = i - 1, .state = PLAN_READY, .start = 4 << 20, .length = 128 << 20, .version = 1, .commit = commits + 1 };
 	struct obj_drive d = { .plan = { .uuid = rig_id('d', i), .host = rig_id('h', 9), .wanted = wanted,
 					 .extents = !!x, .extent = &e }, .size = 1ULL << 30, .lba = 512,
 			       .path = "/dev/x" };

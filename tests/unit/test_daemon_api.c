@@ -150,6 +150,46 @@ static void test_progress(void)
 	api_end();
 }
 
+/* How far an eviction is, the status of the host says that has the volume. */
+static void test_progress_copy(void)
+{
+	struct obj_access access = { .plan = { .mode = PLAN_RW, .holder = host_id(S2), .number = mesh_number(1, 1, 0) } };
+	struct obj_status s = { .host = host_id(S2), .subject = OBJ_OF_VOLUME, .state = "attached" };
+	struct obj_task t;
+	struct client k;
+	json_t *r, *row;
+
+	api_begin();
+	access.volume = s.about = made("data", "mirror:2");
+	rig_put(A, KEY_ACCESS, &access);
+	client_request(&k, "volume evict", "{'volume':'data','member':'0'}");
+	daemon_step();
+	CU_ASSERT_PTR_NOT_NULL_FATAL(last_task());
+	CU_ASSERT_STRING_EQUAL(last_task()->verb, "volume evict");
+	s.details = json_pack("{s:s, s:{s:i, s:i}}", "disk", "mesh0", "copying", "copied", 3, "bytes", 7);
+	rig_put(A, KEY_STATUS, &s);
+	t = *last_task();
+	t.state = OBJ_TASK_RUNNING;
+	snprintf(t.step, sizeof(t.step), "copying");
+	rig_put(A, KEY_TASK, &t);
+	client_waits(&k, 5);
+	CU_ASSERT_EQUAL(k.total, 7);
+	r = works("task list", "{}");
+	row = json_array_get(json_object_get(r, "tasks"), 0);
+	CU_ASSERT_EQUAL(json_integer_value(json_object_get(row, "done")), 3);
+	CU_ASSERT_EQUAL(json_integer_value(json_object_get(row, "total")), 7);
+	json_decref(r);
+	json_decref(s.details);
+	s.details = NULL;
+	rig_put(A, KEY_STATUS, &s);
+	t = *last_task();
+	t.state = OBJ_TASK_FAILED;
+	snprintf(t.error, sizeof(t.error), "no");
+	rig_put(A, KEY_TASK, &t);
+	client_fails(&k, "failed", "no");
+	api_end();
+}
+
 static void test_attach(void)
 {
 	struct muuid v;
@@ -481,6 +521,7 @@ static const struct rig_test tests[] = {
 	{ "create again", test_create_again },
 	{ "create, gone", test_create_gone },
 	{ "progress", test_progress },
+	{ "progress of an eviction", test_progress_copy },
 	{ "attach", test_attach },
 	{ "preempt", test_preempt },
 	{ "writer that died", test_dead_writer },

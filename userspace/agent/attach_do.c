@@ -49,7 +49,8 @@ static int set(struct attach_vol *v)
 	struct attach_set s = {
 		.volume = v->id, .layout = r->record, .leavings = r->leavings, .leaving = r->leaving,
 		.lefts = r->lefts, .left = r->left, .forgottens = r->plan.forgottens,
-		.forgotten = r->plan.forgotten, .again = v->aim.again, .io = &r->io, .fresh = r->fresh, .readonly = r->plan.mode == PLAN_RO,
+		.forgotten = r->plan.forgotten, .again = v->aim.again, .io = &r->io,
+		.fresh = r->fresh, .readonly = r->plan.mode == PLAN_RO,
 		.preempt = v->aim.preempt, .number = r->plan.number, .served = v->aim.served,
 		.barred = r->plan.barred, .bar = r->plan.bar, .open = v->aim.some ? v->aim.open : NULL,
 	};

@@ -63,6 +63,9 @@ static int write_words(const struct attach_vol *v, const char *state, const char
 	snprintf(s.words, sizeof(s.words), "%s", words);
 	if (v->k.disk[0])
 		s.details = json_pack("{s:s}", "disk", v->k.disk);
+	if (s.details && v->evict.bytes)
+		json_object_set_new(s.details, "copying", json_pack("{s:I, s:I}", "copied",
+				    (json_int_t)v->evict.copied, "bytes", (json_int_t)v->evict.bytes));
 	ret = obj_encode(KEY_STATUS, &s, &text, why, sizeof(why));
 	json_decref(s.details);
 	if (ret)

@@ -84,6 +84,8 @@ struct api_work {
 int api_work(struct api *a, struct api_work *w, const char *verb, json_t *args, const struct muuid *volume);
 /* The second half of it alone. */
 int api_work_wait(struct api *a, struct api_work *w);
+/* How far a task is; of an eviction, by the status of the volume's holder. */
+struct obj_progress api_task_progress(const struct api *a, const struct obj_task *t);
 /* Request its end. Return: 0: done, or it has ended; -EINPROGRESS; negative. */
 int api_work_cancel(struct api *a, const struct muuid *task);
 bool api_task_ended(const struct obj_task *t);

@@ -135,8 +135,8 @@ void set_member(const struct layout_member *mb, const struct reach *r, bool pree
  * The number, in the label of a local member, before the kernel opens that. 0; -EINPROGRESS; -ESTALE: the
  * label has a higher one; or another errno, with the words.
  */
-int set_local(struct volumes *s, const struct reach *r, const struct muuid *extent, const struct muuid *drive,
-	      u64 number, u64 served);
+int set_local(struct volumes *s, const struct reach *r, const struct muuid *extent,
+	      const struct muuid *drive, u64 number, u64 served);
 
 /* Ops. */
 int vol_copy(void *m, const struct muuid *volume, u32 place, struct attach_copy *out);

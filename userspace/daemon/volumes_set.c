@@ -271,8 +271,8 @@ static int label_above(struct volumes *s, const struct muuid *drive)
 	return vol_fail(s, -ESTALE, "the label of local drive %s has a higher number", muuid_str(drive).s);
 }
 
-int set_local(struct volumes *s, const struct reach *r, const struct muuid *extent, const struct muuid *drive,
-	      u64 number, u64 served)
+int set_local(struct volumes *s, const struct reach *r, const struct muuid *extent,
+	      const struct muuid *drive, u64 number, u64 served)
 {
 	int err = disk_number(r->disk, extent, &s->c.host, number, served);
 

@@ -83,6 +83,14 @@ static void t_unread(void)
 	CU_ASSERT_EQUAL(store_txn(other, &t, NULL), 1);
 	attached(0);
 	CU_ASSERT(forgotten(0, 0));
+	detached(0);
+	/* It may have the extent that leaves, where the other one is forgotten. */
+	VOLUME(.level = PROT_MIRROR, .evict = true);
+	recorded(2, 1);
+	put_drive(3, PLAN_FORGOTTEN, 3);
+	W.h[0].cut = 6;
+	attached(0);
+	CU_ASSERT(forgotten(0, 0));
 	rig_stop();
 }
 

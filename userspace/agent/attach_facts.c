@@ -141,8 +141,16 @@ static int lefts(const struct attach_vol *v, struct obj_attached *r)
 	return 0;
 }
 
-/* False where that is not known. */
-static bool gone(const struct attach_vol *v, const struct muuid *extent)
+/* Of a layout's extent, whose drive is known. False where the drive cannot be read. */
+static bool member_gone(const struct attach_vol *v, const struct plan_place *p)
+{
+	const struct copy_item *i = copy_get(v->a->copy, &(struct key) { .kind = KEY_DRIVE, .drive = p->drive });
+	const struct obj_drive *d = i ? i->obj : NULL;
+
+	return (!i || d) && plan_forgotten(d ? &d->plan : NULL, &p->extent);
+}
+
+static bool leaving_gone(const struct attach_vol *v, const struct muuid *extent)
 {
 	const struct obj_drive *d;
 	bool unread;
@@ -155,8 +163,8 @@ static bool gone(const struct attach_vol *v, const struct muuid *extent)
 /* A place with two extents is forgotten when both are: the kernel knows places alone. */
 static bool place_gone(const struct attach_vol *v, const struct plan_place *p)
 {
-	return p->group != PLAN_NO_GROUP && gone(v, &p->extent) &&
-	       (muuid_null(&p->leaving) || gone(v, &p->leaving));
+	return p->group != PLAN_NO_GROUP && member_gone(v, p) &&
+	       (muuid_null(&p->leaving) || leaving_gone(v, &p->leaving));
 }
 
 int attach_facts(const struct attach_vol *v, struct obj_attached *r)

@@ -167,7 +167,7 @@ static void t_beside(void)
 	CU_ASSERT(k->left[0].extent.b[1] == 4 && k->left[0].drive.b[1] == 4 && k->left[0].size == 64 << 20);
 	CU_ASSERT_EQUAL(k->left[0].target.b[1], 9);
 	/* It is the record's: the store has it no more, and the kernel is not given another one. */
-	recorded(3, 0);
+	rig_erase(O, &(struct key) { .kind = KEY_DRIVE, .drive = rig_id('d', 4) });
 	CU_ASSERT_STRING_EQUAL(settle(), "");
 	rig_stop();
 }

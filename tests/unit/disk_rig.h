@@ -171,7 +171,9 @@ static struct {
 	bool	event;
 	struct muuid event_drive;
 	const char *path;	/* of @durable */
-	struct muuid member;	/* extent of a volume of this host's own kernel */
+	struct muuid member;	/* extent of a volume of this host's own kernel ... */
+	struct muuid member_drive, abandoned_drive;	/* ... and drives */
+	u32	busy;		/* times that a drive which is taken away by force has commands still */
 } K = { .lock = PTHREAD_MUTEX_INITIALIZER, .family = 7 };
 
 struct mesh { int fd; };
@@ -303,6 +305,27 @@ int meshtgt_drive_del(struct mesh *m, const struct muuid *uuid, bool force)
 	K.forced += force;
 	k = kernel_find(uuid);
 	err = !k ? -ENOENT : force ? 0 : K.del_err;
+	if (k && force && K.busy) {
+		K.busy--;
+		k->gone = true;
+		err = -EBUSY;
+	}
+	if (k && !err)
+		k->there = false;
+	kernel_unlock();
+	return err;
+}
+
+int meshtgt_gone_del(struct mesh *m, const struct muuid *uuid)
+{
+	struct kernel_drive *k;
+	int err;
+
+	(void)m;
+	kernel_lock();
+	k = kernel_find(uuid);
+	err = !k ? -ENOENT : !k->gone ? -EEXIST : K.busy ? -EBUSY : 0;
+	K.busy -= err == -EBUSY;
 	if (k && !err)
 		k->there = false;
 	kernel_unlock();
@@ -421,11 +444,13 @@ int mesh_events_read(struct mesh *m, void (*fn)(void *priv, const struct mesh_ev
 int meshblk_volumes(struct mesh *m, struct meshblk_volume **out, size_t *n)
 {
 	(void)m;
-	*n = !muuid_null(&K.member);
+	*n = !muuid_null(&K.member) || !muuid_null(&K.member_drive);
 	*out = calloc(1, sizeof(**out));
+	strcpy((*out)->name, "data");
 	(*out)->nr_members = 1;
 	(*out)->members = calloc(1, sizeof(*(*out)->members));
 	(*out)->members[0].extent = K.member;
+	(*out)->members[0].drive = K.member_drive;
 	return 0;
 }
 
@@ -439,8 +464,9 @@ void meshblk_volumes_free(struct meshblk_volume *v, size_t n)
 int meshblk_abandoned_get(struct mesh *m, struct meshblk_abandoned **out, size_t *n)
 {
 	(void)m;
-	*out = NULL;
-	*n = 0;
+	*n = !muuid_null(&K.abandoned_drive);
+	*out = calloc(1, sizeof(**out));
+	(*out)->member.drive = K.abandoned_drive;
 	return 0;
 }
 

@@ -26,6 +26,7 @@ static struct disk {
 	struct export_disk d;
 	u32	extents;		/* of its label */
 	u8	served;			/* by this host; 0: by none */
+	bool	open;			/* by a volume */
 } disks[DISKS];
 
 static int probe_err, label_err, take_err, leave_err, wipe_err;
@@ -189,8 +190,9 @@ static int op_take(void *m, const char *path, const struct muuid *drive)
 	return dies() ? -EINPROGRESS : 0;
 }
 
-static int op_leave(void *m, const struct muuid *drive, bool wipe)
+static int op_leave(void *m, const struct muuid *drive, unsigned int how)
 {
+	bool wipe = how & EXPORT_WIPE, preempt = how & EXPORT_PREEMPT;
 	struct disk *d = disk_of(drive);
 	struct host *h = m;
 	const struct obj_drive *key = drive_key(drive);
@@ -202,6 +204,8 @@ static int op_leave(void *m, const struct muuid *drive, bool wipe)
 	CU_ASSERT(!wipe || !key || !key->plan.extents);
 	if (!d || d->served != h->n)
 		return -ENODEV;
+	if (d->open && !preempt)
+		return -EBUSY;
 	if (leave_err || (wipe && wipe_err))
 		return leave_err ? leave_err : wipe_err;
 	if (wipe && d->extents)
@@ -212,7 +216,8 @@ static int op_leave(void *m, const struct muuid *drive, bool wipe)
 		d->d.found = EXPORT_EMPTY;
 		memset(&d->d.drive, 0, sizeof(d->d.drive));
 	}
-	say(wipe ? "wipe" : "leave");
+	d->open = false;
+	say(wipe ? "wipe" : preempt ? "take-away" : "leave");
 	return dies() ? -EINPROGRESS : 0;
 }
 
@@ -245,7 +250,8 @@ static const struct export_ops ops = {
 
 static int follow(struct copy *c)
 {
-	static const enum key_kind kinds[] = { KEY_CLUSTER, KEY_HOST, KEY_ALIVE, KEY_DRIVE, KEY_VOLUME, KEY_TASK };
+	static const enum key_kind kinds[] = { KEY_CLUSTER, KEY_HOST, KEY_ALIVE, KEY_DRIVE, KEY_VOLUME, KEY_TASK,
+					       KEY_STATUS };
 	int err = 0;
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && !err; i++)

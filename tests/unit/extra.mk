@@ -292,7 +292,7 @@ $(API_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/api_rig.h tests/unit/agent_rig.
 DISK_OBJ := $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(filter-out userspace/daemon/disk_dev.c,\
 	$(wildcard userspace/daemon/disk*.c)) userspace/libmesh/grow.c $(addprefix userspace/machine/,below.c \
 	label_io.c line.c))
-DISK_TEST := daemon_disk daemon_drives
+DISK_TEST := daemon_disk daemon_drives daemon_leave
 DISK_ALL  := $(sort $(DISK_OBJ) $(DAEMON_JOB) $(AGENT_OBJ) $(CLUSTER_OBJ) $(AGENT_PLAN))
 
 $(foreach t,$(DISK_TEST),$(eval UNIT_EXTRA_$(t) := $(DISK_ALL)) \

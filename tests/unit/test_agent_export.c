@@ -121,6 +121,44 @@ static void t_again(void)
 	end();
 }
 
+/* A drive that a volume has open goes by force alone, and comes back as the drive that it was. */
+static void t_preempt(void)
+{
+	const u8 flags[] = { 1, 2, 3 };		/* bits: force, preempt */
+	struct muuid d;
+
+	begin();
+	d = exported();
+	put_extents(&d, 2);
+	disks[0].open = true;
+	for (size_t i = 0; i < sizeof(flags); i++) {
+		json_t *args = json_pack("{s:s}", "drive", muuid_str(&d).s);
+
+		if (flags[i] & 1)
+			json_object_set_new(args, "force", json_true());
+		if (flags[i] & 2)
+			json_object_set_new(args, "preempt", json_true());
+		put_task(2 + i, "drive unexport", 2, args);
+		settle();
+		CU_ASSERT_EQUAL(disks[0].served, flags[i] == 3 ? 0 : 1);
+	}
+	FAILED(2, "served still");
+	FAILED(3, "--force");
+	DONE(4);
+	CU_ASSERT_STRING_EQUAL(log_, "take-away ");
+	CU_ASSERT(drive_key(&d)->plan.wanted == PLAN_OUT && drive_key(&d)->plan.extents == 2);
+	host_stop(1);
+	host_start(1);
+	CU_ASSERT_EQUAL(disks[0].served, 0);
+	put_export(5, 1, "/dev/d0", NULL);
+	settle();
+	DONE(5);
+	CU_ASSERT_STRING_EQUAL(log_, "probe probe take ");
+	CU_ASSERT(muuid_equal(&disks[0].d.drive, &d) && drive_key(&d)->plan.extents == 2);
+	CU_ASSERT_EQUAL(drive_key(&d)->plan.wanted, PLAN_IN);
+	end();
+}
+
 static void t_move(void)
 {
 	struct muuid d;
@@ -584,6 +622,7 @@ static const struct rig_test tests[] = {
 	{ "life", t_life },
 	{ "slow", t_slow },
 	{ "again", t_again },
+	{ "by force", t_preempt },
 	{ "move", t_move },
 	{ "full", t_full },
 	{ "raced", t_raced }, { "file system in between", t_changed },

@@ -413,16 +413,17 @@ static int leave(struct step *s, bool wipe, bool *go)
 {
 	struct export_agent *e = s->e;
 	struct export_work *w = s->w;
+	unsigned int how = (wipe && !w->unwiped ? EXPORT_WIPE : 0) | (s->args.preempt ? EXPORT_PREEMPT : 0);
 	int err = 0;
 
 	if (!w->left)
-		err = e->ops->leave(e->machine, &s->task->drive, wipe && !w->unwiped);
+		err = e->ops->leave(e->machine, &s->task->drive, how);
 	if (err == -EINPROGRESS)
 		return 0;
 	if (err == -ENOTEMPTY)
 		return fail(s, "its label names extents that the store does not know yet: 'meshctl drive list' shows them "
 			    "in a while. The drive takes no new ones; 'meshctl drive export' reverts that");
-	if (err && err != -ENODEV && wipe && !w->unwiped) {
+	if (err && err != -ENODEV && err != -EEXIST && wipe && !w->unwiped) {
 		w->unwiped = true;
 		return leave(s, wipe, go);
 	}

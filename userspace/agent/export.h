@@ -3,7 +3,7 @@
  * Drives that come and go by command: tasks that name a host, which its own agent carries out.
  *
  *   drive export     [host] path [force] [erase_label] [local] [name]
- *   drive unexport   drive [force]
+ *   drive unexport   drive [force] [preempt]
  *
  *     the disk as it is --- export_verdict(), pure: may it become a drive?      export_judge.c
  *          |
@@ -48,6 +48,10 @@ struct export_disk {
 	bool	left;			/* LABEL_F_UNEXPORTED */
 };
 
+/* How a drive leaves. */
+#define EXPORT_WIPE	1U	/* nothing shows any more that it was a drive */
+#define EXPORT_PREEMPT	2U	/* although it is open: its I/O fails; its label is written if it can be */
+
 /**
  * struct export_ops - -EINPROGRESS as in struct host_ops
  * @probe: what is on the disk at @path; @out is written when it returns 0
@@ -55,9 +59,9 @@ struct export_disk {
  * @take: serve the drive whose label is on the disk at @path: from now on an agent of it runs. 0, too,
  *	where it is served from there already; -EEXIST: it is served from another disk. The label's
  *	LABEL_F_UNEXPORTED goes
- * @leave: serve it no more; @wipe: nothing shows any more that it was a drive, else its label has
- *	LABEL_F_UNEXPORTED. -ENOTEMPTY: @wipe, and its label names an extent, so nothing was done;
- *	-ENODEV: it is not served
+ * @leave: serve it no more; @how: bits of EXPORT_WIPE, without which its label has LABEL_F_UNEXPORTED,
+ *	and of EXPORT_PREEMPT. -ENOTEMPTY: to be wiped, and its label names an extent, so nothing was
+ *	done; -EBUSY, -EEXIST: it is open, or came back, and stays; -ENODEV: it is not served
  * @words: a sentence about the last error, without its subject; NULL or empty: none
  * @own: the label's owner becomes @host, durably in both copies, all else in it stays; 0, too,
  *	where it is. Before @take, of a drive that was another host's. NULL: not possible
@@ -66,7 +70,7 @@ struct export_ops {
 	int	(*probe)(void *m, const char *path, struct export_disk *out);
 	int	(*label_first)(void *m, const char *path, const struct label *l);
 	int	(*take)(void *m, const char *path, const struct muuid *drive);
-	int	(*leave)(void *m, const struct muuid *drive, bool wipe);
+	int	(*leave)(void *m, const struct muuid *drive, unsigned int how);
 	const char *(*words)(void *m);
 	int	(*own)(void *m, const char *path, const struct muuid *drive, const struct muuid *host);
 };

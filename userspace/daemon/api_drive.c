@@ -136,12 +136,29 @@ static json_t *volumes_on(const struct api *a, const struct obj_drive *d)
 	return list;
 }
 
+/* Of a local drive, whose host's kernel has it open itself. */
+static int local_check(struct api *a, const struct obj_drive *d)
+{
+	for (u32 i = 0; d->local && i < d->plan.extents; i++) {
+		const struct key k = { .kind = KEY_ACCESS, .volume = d->plan.extent[i].volume };
+		const struct key reader = { .kind = KEY_READER, .volume = k.volume, .host = d->plan.host };
+		const struct obj_access *x = copy_obj(a->d->copy, &k);
+
+		if ((x && x->plan.mode == PLAN_RW && muuid_equal(&x->plan.holder, &d->plan.host)) ||
+		    copy_get(a->d->copy, &reader))
+			return api_fail(a, -EBUSY, "in-use", "drive %s is a local one of host %s, which has volume %s "
+					"attached: detach that first", d->path, api_host_name(a, &d->plan.host).s,
+					api_volume_name(a, &k.volume).s);
+	}
+	return 0;
+}
+
 static int unexport_check(struct api *a, const struct obj_drive *d)
 {
 	struct api_name name;
 
 	if (!d->plan.extents || api_flag(a, "force"))
-		return 0;
+		return local_check(a, d);
 	name = api_volume_name(a, &d->plan.extent[0].volume);
 	return api_fail(a, -EBUSY, "in-use", "drive %s has %u extents of volumes, the first of %s: move them with 'meshctl "
 			"volume evict %s MEMBER', or go on with --force: their data stays on the drive",
@@ -202,6 +219,8 @@ static int drive_work(struct api *a, const char *verb, int (*check)(struct api *
 		jset_uuid(args, "host", &d->plan.host);
 		if (api_flag(a, "force"))
 			jset_bool(args, "force", true);
+		if (api_flag(a, "preempt"))
+			jset_bool(args, "preempt", true);
 		if (!api_host_alive(a, &d->plan.host))
 			api_note(a, "host %s is away: the drive goes when it is back; ^C leaves it to that",
 				 api_host_name(a, &d->plan.host).s);

@@ -74,7 +74,8 @@ static int judge(struct api *a, struct one *o)
 			continue;
 		o->size = d->size;
 		o->had = exported(a, &o->host, d);
-		if (!o->had && !d->exportable && !forced)
+		/* A drive that has left comes back so, and the agent says what speaks against others. */
+		if (!o->had && !d->exportable && !forced && muuid_null(&d->drive))
 			return api_fail(a, -EINVAL, "refused", "%s of host %s cannot be exported: %s", o->path,
 					api_host_name(a, &o->host).s, d->why[0] ? d->why : "see 'meshctl drive scan'");
 		return 0;

@@ -31,6 +31,8 @@ static const char *member_away(const struct api *a, const struct layout_member *
 {
 	const struct obj_drive *d = drive_of(a, m);
 
+	if (d && d->plan.wanted == PLAN_OUT)
+		return "its drive was unexported";
 	return d ? api_drive_away(a, d) : "its drive is not in the cluster any more";
 }
 

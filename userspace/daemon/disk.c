@@ -264,6 +264,7 @@ void disks_close(struct disks *s)
 		return;
 	all = disks_take_end(s, until);
 	all &= disks_look_end(s, until);
+	disks_left_end(s);
 	for (d = s->first; d; d = d->next)
 		disk_end(d);
 	/* The kernel's socket is for answers of the drives' threads, too. */

@@ -44,6 +44,9 @@ int disks_allow(struct disks *s, const struct copy *c);
 extern const struct export_ops disks_export_ops;
 int disks_list(void *m, struct obj_disk **out, u32 *n);
 
+/* Of struct drive_say_ops. */
+int disks_left(void *m, const struct muuid *drive, char *words, size_t size);
+
 /* Of struct drive_ops; @dev: struct disk. */
 extern const struct drive_ops disk_ops;
 /*

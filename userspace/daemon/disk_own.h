@@ -11,6 +11,7 @@
  *     disk_allow.c      which hosts may open which volume's extents
  *   disk_serve.c        the target's kernel: GRANT, events, listening
  *   disk_take.c         struct export_ops: drives come and go
+ *   disk_left.c         drives that the kernel serves, and this daemon does not
  *   disk_look.c         all disks of the machine, each by a job
  *     disk_probe.[ch]   one disk: what is on it
  *   disk_backup.c       copies of labels in the state folder
@@ -143,6 +144,7 @@ struct disk {
 	u64	backup_sequence;
 };
 
+struct disk_left;
 struct disk_look;
 struct disk_round;
 struct disks_serving;
@@ -161,6 +163,7 @@ struct disks {
 	struct disk_look *looks;	/* one for each path that was ever probed */
 	struct disk_round *list, *scan;
 	struct disk_work *works;
+	struct disk_left *left;
 	char	words[DISK_WORDS];
 };
 
@@ -215,6 +218,13 @@ bool disks_look_end(struct disks *s, u64 until);	/* likewise */
 int disk_take(struct disks *s, const char *path, const struct muuid *drive);
 /* False: a disk hangs, and its thread has @s for ever. */
 bool disks_take_end(struct disks *s, u64 until);
+
+/*
+ * disk_left.c: the kernel serves a drive no more that has no struct disk. Blocks. 0; -ENODEV: it does
+ * not; -EBUSY: it is open; -EEXIST: it came back. @why: of an error.
+ */
+int disk_left_end(struct disks *s, const struct muuid *drive, bool force, char *why, size_t size);
+void disks_left_end(struct disks *s);
 
 /* disk_backup.c */
 int disk_backup(const char *state, const struct label *l);

@@ -22,10 +22,10 @@ struct work_arg {
 	struct disks *s;
 	char	path[OBJ_PATH];
 	struct muuid drive;
-	bool	wipe;
+	unsigned int how;	/* of a drive that leaves: EXPORT_WIPE, EXPORT_PREEMPT */
 	struct muuid owner;	/* that the label is to have */
 	struct label *label;	/* to be written first */
-	struct disk *d;		/* to be left; or taken, until the loop has it */
+	struct disk *d;		/* to be left, NULL: the kernel's alone; or taken, until the loop has it */
 	bool	taken;		/* @d is this job's */
 	char	words[DISK_WORDS];
 };
@@ -299,40 +299,77 @@ static int mark_left(struct disk *d)
 	return disk_commit(d, l);
 }
 
-/* On the drive's thread. */
+/*
+ * On the drive's thread. A drive that fails is what an operator takes away: it goes without the mark
+ * then, and drive/D says that it has left.
+ */
 static int leave_it(struct disk *d, void *arg)
 {
 	struct work_arg *a = arg;
+	bool wipe = a->how & EXPORT_WIPE;
 	int err = disk_current(d);
 
 	if (!err && d->s->config.state)
 		err = disk_backup(d->s->config.state, d->label);
 	if (!err)
-		err = a->wipe ? label_forget(d->fd, d->size) : mark_left(d);
+		err = wipe ? label_forget(d->fd, d->size) : mark_left(d);
 	/* A drive of which another host is the owner by now is left as it is. */
-	if (err && (err != -EBADE || a->wipe))
-		return fail(a, err, "its label cannot be %s: %s", a->wipe ? "erased" : "written", strerror(-err));
+	if (err && !wipe && err != -EBADE && a->how & EXPORT_PREEMPT)
+		disk_log(d->s, "%s: it is served no more, and its label cannot say so: %s. A daemon that starts "
+			 "while the store is away takes it up again", d->path, strerror(-err));
+	else if (err && (err != -EBADE || wipe))
+		return fail(a, err, "its label cannot be %s: %s", wipe ? "erased" : "written", strerror(-err));
 	disk_end(d);
 	return 0;
 }
 
-static int local_busy(const struct disk *d)
+/* Nothing takes a device from a kernel that has it open, or that waits for I/O to it still. */
+static int local_busy(struct work_arg *a, const struct disk *d)
 {
 	struct mesh *m __free(mesh_close) = mesh_open();
+	struct meshblk_abandoned *gone = NULL;
 	struct meshblk_volume *v;
 	size_t i, n;
 	int err = m ? meshblk_volumes(m, &v, &n) : -ENOMEM;
 
 	if (err)
-		return err == -ENOENT ? 0 : err;
+		return err == -ENOENT ? 0 : fail(a, err, "the kernel does not say what is open");
 	for (i = 0; i < n; i++) {
 		for (u32 k = 0; k < v[i].nr_members; k++) {
 			if (muuid_equal(&v[i].members[k].drive, &d->uuid))
-				err = -EBUSY;
+				err = fail(a, -EBUSY, "volume %s has it open, as a local drive of this host: detach "
+					   "that first", v[i].name);
 		}
 	}
 	meshblk_volumes_free(v, n);
-	return err;
+	if (err)
+		return err;
+	err = meshblk_abandoned_get(m, &gone, &n);
+	for (i = 0; !err && i < n; i++) {
+		if (muuid_equal(&gone[i].member.drive, &d->uuid))
+			err = fail(a, -EBUSY, "it has not ended I/O that a volume has given up");
+	}
+	free(gone);
+	return err && !a->words[0] ? fail(a, err, "the kernel does not say which I/O to it goes on") : err;
+}
+
+/*
+ * Its volumes lose what is taken by force at once; the kernel gives the drive up when all commands to
+ * it are back, which may take as long as the drive hangs.
+ */
+static int unserve(struct work_arg *a, struct disk *d)
+{
+	bool force = a->how & EXPORT_PREEMPT;
+	int err = disk_unserve(d, force);
+
+	while (err == -EBUSY && force) {
+		usleep(a->s->retry_ms * 1000);
+		err = disk_unserve(d, true);
+	}
+	if (err == -EBUSY)
+		return fail(a, err, "volumes have extents of it open: detach them, or add --preempt, by which their I/O "
+			    "to it fails");
+	return err ? fail(a, err, "the kernel does not give it up: %s", strerror(-err)) : 0;
 }
 
 static int leave(void *arg)
@@ -341,16 +378,17 @@ static int leave(void *arg)
 	struct disk *d = a->d;
 	int err;
 
+	/* No label is known to be its own, so none is written. */
+	if (!d)
+		return disk_left_end(a->s, &a->drive, a->how & EXPORT_PREEMPT, a->words, sizeof(a->words));
 	pthread_mutex_lock(&d->lock);
-	err = d->ended ? -ENODEV : a->wipe && d->label->extents ? -ENOTEMPTY : 0;
+	err = d->ended ? -ENODEV : a->how & EXPORT_WIPE && d->label->extents ? -ENOTEMPTY : 0;
 	d->leaving = !err;
 	pthread_mutex_unlock(&d->lock);
 	if (err)
 		return fail(a, err, err == -ENODEV ? "it has gone" : "its label names extents");
-	err = d->local ? local_busy(d) : disk_unserve(d, false);
-	if (err)
-		fail(a, err, "a volume has an extent of it open");
-	else
+	err = d->local ? local_busy(a, d) : unserve(a, d);
+	if (!err)
 		err = disk_call(d, leave_it, a);
 	pthread_mutex_lock(&d->lock);
 	d->leaving = false;
@@ -489,22 +527,17 @@ static int op_own(void *m, const char *path, const struct muuid *drive, const st
 	return work_run(s, w);
 }
 
-static int op_leave(void *m, const struct muuid *drive, bool wipe)
+static int op_leave(void *m, const struct muuid *drive, unsigned int how)
 {
 	struct disks *s = m;
 	struct disk_work *w = work_find(s, WORK_LEAVE, "", drive);
-	struct disk *d = disks_served(s, drive);
 
-	if (!w && !d) {
-		snprintf(s->words, sizeof(s->words), "it is not served here");
-		return -ENODEV;
-	}
 	if (!w) {
 		w = work_new(s, WORK_LEAVE, "", drive);
 		if (!w)
 			return -ENOMEM;
-		w->arg->d = d;
-		w->arg->wipe = wipe;
+		w->arg->d = disks_served(s, drive);
+		w->arg->how = how;
 	}
 	return work_run(s, w);
 }

@@ -70,6 +70,7 @@ static const struct verb_arg export_opts[] = {
 
 static const struct verb_arg unexport_opts[] = {
 	{ "--force", ARG_FLAG, "force", "although volumes have extents on it; their data stays there" },
+	{ "--preempt", ARG_FLAG, "preempt", "although these are open: their I/O to it fails" },
 	OPT_ID,
 	OPT_DRY_RUN,
 	OPT_END,

@@ -21,6 +21,9 @@
 #include "userspace/daemon/log.h"
 #include "userspace/daemon/machine.h"
 
+/* Exit status beside 1 and 2: only an administrator's command helps, so the unit does not start it again. */
+#define EXIT_IDENTITY	3
+
 static const char usage[] =
 	"Usage: meshd [OPTION...]\n"
 	"Keeps drives and volumes of this host as its cluster wants them; see meshd(8).\n\n"
@@ -350,8 +353,11 @@ int main(int argc, char **argv)
 		return settle_identity();
 	d.state = conf.state;
 	d.socket = conf.socket;
-	if (sd_event_new(&d.event) < 0 || open_all(&d))
+	if (sd_event_new(&d.event) < 0)
 		return 1;
+	err = open_all(&d);
+	if (err)
+		return err == -EXDEV ? EXIT_IDENTITY : 1;
 	err = daemon_run(&d);
 	sd_notify(0, "STOPPING=1");
 	if (!d.again)

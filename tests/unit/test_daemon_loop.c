@@ -46,6 +46,7 @@ static struct {
 	size_t	removeds;
 	unsigned int timeout, lines;
 	bool	attach_away, attach_stopped, tasks_stopped;
+	u32	says;
 	unsigned int spares;		/* turns since this host leads */
 	int	store_fd, turns;
 	int	end_after;		/* turns, of daemon_run() */
@@ -140,6 +141,13 @@ void spares_end(struct spares *s) { (void)s; W.spares = 0; }
 int export_turn(struct export_agent *e) { CU_ASSERT_FALSE(e->stopped); return step('e'); }
 void export_end(struct export_agent *e) { (void)e; }
 
+int drive_say_turn(struct drive_say *a)
+{
+	CU_ASSERT_TRUE(a->left == disks_left && a->now_ms && muuid_equal(&a->host, &d.host));
+	W.says++;
+	return 0;
+}
+
 int drive_begin(struct drive_agent *a)
 {
 	struct disk *k = a->dev;
@@ -180,6 +188,7 @@ const struct drive_ops disk_ops;
 const struct attach_ops volumes_ops;
 const struct host_ops machine_host_ops;
 struct muuid machine_boot(void) { return (struct muuid) { .b = { 1 } }; }
+int disks_left(void *m, const struct muuid *u, char *w, size_t n) { (void)m, (void)u, (void)w, (void)n; return 0; }
 int disks_allow(struct disks *s, const struct copy *c) { (void)s, (void)c; call('A'); return 0; }
 int disks_rescan(struct disks *s, const struct copy *c) { (void)s, (void)c; call('r'); return W.rescan_err; }
 int disks_rescan_alone(struct disks *s, const struct plan_seen *seen)
@@ -350,6 +359,7 @@ static void test_stopped(void)
 	turn();
 	CU_ASSERT_STRING_EQUAL(W.calls, "kchdarARC");
 	CU_ASSERT_TRUE(disk[0].stopped && W.attach_stopped && !W.attach_away);
+	CU_ASSERT_EQUAL(W.says, 0);
 	/* The removed hosts stay those of before. */
 	W.revision++;
 	turn();
@@ -357,6 +367,7 @@ static void test_stopped(void)
 	W.state = HOST_UP;
 	turn();
 	CU_ASSERT_TRUE(called('R'));
+	CU_ASSERT_TRUE(W.says);
 	CU_ASSERT_FALSE(disk[0].stopped || W.attach_stopped || W.tasks_stopped);
 	end();
 }

@@ -6,6 +6,7 @@
 #include <systemd/sd-event.h>
 
 #include "userspace/agent/attach.h"
+#include "userspace/agent/drive_say.h"
 #include "userspace/agent/export.h"
 #include "userspace/agent/host.h"
 #include "userspace/agent/spare.h"
@@ -31,6 +32,7 @@ struct daemon {
 	struct spares spares;
 	struct tasks tasks;		/* while this host may lead */
 	struct export_agent exports;
+	struct drive_say says;
 	struct attach_agent *attach;
 	struct disks *disks;
 	struct volumes *volumes;

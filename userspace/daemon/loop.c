@@ -264,6 +264,9 @@ static int deciding(struct daemon *d, u64 now)
 	steps += n > 0 ? n : 0;
 	if (n > 0)
 		host_disks_changed(&d->self);
+	d->says.now_ms = d->exports.now * 1000;
+	if (!stopped)
+		drive_say_turn(&d->says);
 	return steps + drives_turn(d, stopped);
 }
 
@@ -472,6 +475,7 @@ int daemon_begin(struct daemon *d)
 	d->spares = (struct spares) { .tasks = &d->tasks };
 	d->exports = (struct export_agent) { .copy = d->copy, .host = d->host, .ops = &disks_export_ops,
 					     .machine = d->disks };
+	d->says = (struct drive_say) { .copy = d->copy, .host = d->host, .left = disks_left, .machine = d->disks };
 	d->attach = attach_open(d->copy, &d->host, &volumes_ops, d->volumes);
 	return d->attach ? sources(d) : -ENOMEM;
 }

@@ -70,6 +70,9 @@ static struct {
 	bool	crash_behind, crash_host, crashed;
 	bool	no_watch;
 	void	(*hook)(const char *op);	/* called before an operation takes effect */
+	int	identity_err;
+	u64	fallen;			/* the store was put back: copies have seen that many revisions more */
+	struct store_identity is;	/* of the store that was put back; no id: it was not */
 } W;
 
 static struct store *other;
@@ -265,6 +268,29 @@ int __wrap_store_watch(struct store *s, const char *prefix, u64 after, u64 *id);
 int __wrap_store_watch(struct store *s, const char *prefix, u64 after, u64 *id)
 {
 	return W.no_watch ? -EIO : __real_store_watch(s, prefix, after, id);
+}
+
+int __real_store_identity(struct store *s, struct store_identity *out);
+int __wrap_store_identity(struct store *s, struct store_identity *out);
+
+int __wrap_store_identity(struct store *s, struct store_identity *out)
+{
+	int err = W.identity_err ? W.identity_err : __real_store_identity(s, out);
+	u64 revision = out->revision;
+
+	if (err || !W.is.id[0])
+		return err;
+	*out = W.is;
+	out->revision += revision;
+	return 0;
+}
+
+u64 __real_copy_revision(const struct copy *c);
+u64 __wrap_copy_revision(const struct copy *c);
+
+u64 __wrap_copy_revision(const struct copy *c)
+{
+	return __real_copy_revision(c) + W.fallen;
 }
 
 /* True: it is not done in this turn. */

@@ -195,7 +195,7 @@ $(JUDGED_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/agent_rights.h tests/unit/ho
 # Agents die in any transaction; a list of objects is not read.
 ATTACH_TEST := $(filter agent_attach%,$(AGENT_TEST))
 ATTACH_OBJ  := $(addprefix $(BUILD)/unit/obj/userspace/store/,rights.o rights_rules.o)
-$(foreach t,$(ATTACH_TEST),$(eval UNIT_LDFLAGS_$(t) := -Wl,--wrap=store_txn_settle,--wrap=store_watch) \
+$(foreach t,$(ATTACH_TEST),$(eval UNIT_LDFLAGS_$(t) := -Wl,--wrap=store_txn_settle,--wrap=store_watch,--wrap=store_identity,--wrap=copy_revision) \
 	$(eval UNIT_EXTRA_$(t) += $(ATTACH_OBJ)))
 $(ATTACH_TEST:%=$(BUILD)/unit/test_%): $(ATTACH_OBJ)
 $(ATTACH_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/attach_rig.h tests/unit/attach_kernel.h

@@ -745,6 +745,66 @@ static void t_stopped_old(void)
 	rig_stop();
 }
 
+/*
+ * A detach counts that came after the store was put back, whatever revisions were seen before; after it
+ * was put back again to another state what is in it is of before.
+ */
+static void t_stopped_fallen(void)
+{
+	rig_start();
+	VOLUME(0);
+	attached(0);
+	W.fallen = 1000;
+	strcpy(W.is.id, "older");
+	W.is.term = 7;
+	attach_may(W.h[0].a, true, W.h[0].lease);
+	CU_ASSERT_STRING_EQUAL(settle(), "");
+	CU_ASSERT(serves(0));
+	WANT(0, PLAN_NONE);
+	attach_may(W.h[0].a, true, W.h[0].lease);
+	CU_ASSERT_STRING_EQUAL(settle(), "del1 erase1 ");
+	rig_stop();
+	for (int what = 0; what < 3; what++) {
+		rig_start();
+		VOLUME(0);
+		attached(0);
+		strcpy(W.is.id, "older");
+		W.is.term = 7;
+		W.is.revision = 500;
+		attach_may(W.h[0].a, true, W.h[0].lease);
+		W.is.term -= what == 1;
+		W.is.revision -= what == 2 ? 100 : 0;
+		if (!what)
+			strcpy(W.is.id, "another");
+		WANT(0, PLAN_NONE);
+		attach_may(W.h[0].a, true, W.h[0].lease);
+		CU_ASSERT_STRING_EQUAL(settle(), "");
+		CU_ASSERT(serves(0));
+		rig_stop();
+	}
+}
+
+/* Before the store has said what it is no want counts. */
+static void t_stopped_away(void)
+{
+	rig_start();
+	VOLUME(0);
+	attached(0);
+	W.identity_err = -EIO;
+	attach_may(W.h[0].a, true, W.h[0].lease);
+	WANT(0, PLAN_NONE);
+	CU_ASSERT_STRING_EQUAL(settle(), "");
+	CU_ASSERT(serves(0));
+	W.identity_err = 0;
+	attach_may(W.h[0].a, true, W.h[0].lease);
+	CU_ASSERT_STRING_EQUAL(settle(), "");
+	W.identity_err = -EIO;
+	WANT(0, PLAN_NONE);
+	attach_may(W.h[0].a, true, W.h[0].lease);
+	CU_ASSERT_STRING_EQUAL(settle(), "del1 erase1 ");
+	rig_stop();
+}
+
 static const struct rig_test tests[] = {
 	{ "a new version", t_change },
 	{ "a commit", t_commit },
@@ -770,6 +830,8 @@ static const struct rig_test tests[] = {
 	{ "... while all is attached", t_away_idle },
 	{ "stopped", t_stopped },
 	{ "stopped, an old want", t_stopped_old },
+	{ "stopped, revisions have fallen", t_stopped_fallen },
+	{ "stopped, the store is away", t_stopped_away },
 	{ "stopped, and fenced", t_stopped_fenced },
 };
 

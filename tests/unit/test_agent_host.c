@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The agent of a host: which store it follows, by what it has noted before, and the keys of this host. */
+#include "tests/unit/back_store.h"
 #include "tests/unit/host_rig.h"
 
 static const struct obj_host *host_key(void)
@@ -316,6 +317,52 @@ static void t_file(void)
 	end();
 }
 
+static void test_store(struct store_sqlite *q)
+{
+	copy_close(O);
+	store_close(other);
+	other = store_sqlite_handle(q);
+	O = copy_open(other);
+	OK(follow(O));
+}
+
+/* Put back under a host that runs, and recovered: it follows revisions that are lower than it has seen. */
+static void t_recovered_below(void)
+{
+	struct store_sqlite *older;
+	char path[96];
+
+	begin();
+	agent_stop();
+	S = back_begin(store_sqlite_handle(Q));
+	C = copy_open(S);
+	OK(follow(C));
+	agent.copy = C;
+	put_cluster(1, 1);
+	turns();
+	CU_ASSERT(host_may(&agent));
+	snprintf(path, sizeof(path), "%s/older", folder);
+	OK(store_sqlite_backup(Q, path));
+	for (int i = 0; i < 200; i++)
+		put_cluster(1, 1);
+	turns();
+	CU_ASSERT(host_may(&agent));
+	OK(store_sqlite_open(path, &older, why, sizeof(why)));
+	back_turn(S, store_sqlite_handle(older));
+	test_store(older);
+	turns();
+	CU_ASSERT(agent.state == HOST_STOPPED && says("was put back"));
+	put_cluster(1, 2);
+	turns();
+	CU_ASSERT(agent.state == HOST_UP && host_may(&agent));
+	CU_ASSERT(agent.seen.plan.revision < 100);
+	agent_stop();
+	test_store(Q);
+	store_sqlite_close(older);
+	agent_start(1);
+	end();
+}
+
 static void t_label(void)
 {
 	begin_up();
@@ -624,6 +671,7 @@ static const struct rig_test tests[] = {
 	{ "later", t_later },
 	{ "nameless", t_nameless },
 	{ "file", t_file },
+	{ "put back, and recovered", t_recovered_below },
 	{ "label", t_label },
 	{ "twin", t_twin },
 	{ "lease", t_lease },

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The table of volumes, and the step that each needs. See attach.h, attach_in.h. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -341,10 +342,33 @@ void attach_close(struct attach_agent *a)
 	free(a);
 }
 
+/*
+ * Wants count that are later than the first sight of the store as it is. Revisions of a store that was
+ * put back begin again lower, and those of another state of it say nothing of this one's.
+ */
+static void stop(struct attach_agent *a)
+{
+	const struct obj_cluster *c = copy_obj(a->copy, &(struct key) { .kind = KEY_CLUSTER });
+	struct plan_seen now = { .cluster = c ? c->plan.uuid : (struct muuid) { { 0 } },
+				 .generation = c ? c->plan.generation : 0 };
+	struct store_identity id;
+
+	if (!a->stopped)
+		a->stopped_at = UINT64_MAX;
+	if (store_identity(copy_store(a->copy), &id))
+		return;
+	snprintf(now.id, sizeof(now.id), "%s", id.id);
+	now.term = id.term;
+	now.revision = id.revision;
+	if (a->stopped_at == UINT64_MAX || plan_store_judge(&a->stopped_as, &now) != PLAN_STORE_SAME)
+		a->stopped_at = now.revision;
+	a->stopped_as = now;
+}
+
 void attach_may(struct attach_agent *a, bool stopped, u64 lease)
 {
-	if (stopped && !a->stopped)
-		a->stopped_at = copy_revision(a->copy);
+	if (stopped)
+		stop(a);
 	a->stopped = stopped;
 	a->lease = lease;
 }

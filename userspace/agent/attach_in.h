@@ -16,6 +16,7 @@
 #define AGENT_ATTACH_IN_H
 
 #include "userspace/agent/attach.h"
+#include "userspace/plan/setback.h"
 
 #define ATTACH_TXN_MS	5000
 #define ATTACH_RETRY_MS	2000	/* after a refusal that no change of an object ends */
@@ -93,7 +94,8 @@ struct attach_agent {
 	bool	away;			/* in this turn nothing can be decided or written ... */
 	bool	alone;			/* ... and the store is away: records count */
 	bool	stopped;
-	u64	stopped_at;		/* revision of the copy then: later wants are of now */
+	u64	stopped_at;		/* revision of the store then: later wants are of now */
+	struct plan_seen stopped_as;	/* the store as it was judged last while stopped */
 	u64	lease;
 	u64	now;
 	bool	begun;			/* the list of records was read */

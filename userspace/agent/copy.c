@@ -180,6 +180,23 @@ static void seen_at(struct copy *c, u64 revision)
 		c->revision = revision;
 }
 
+/*
+ * A list is not older than what was read before it, unless the store was put back: then all else in
+ * the copy is of what it was, and is read again, too.
+ */
+static void listed_at(struct copy *c, const struct follow *f, u64 revision)
+{
+	for (size_t i = 0; revision < c->revision && i < c->follows; i++) {
+		struct follow *o = &c->follow[i];
+
+		if (o == f || !o->watch)
+			continue;
+		store_unwatch(c->s, o->watch);
+		o->watch = 0;
+	}
+	c->revision = revision;
+}
+
 /* Read the list of a prefix at one revision, drop what is no longer in it, and watch behind it. */
 static int list(struct copy *c, struct follow *f)
 {
@@ -213,7 +230,7 @@ static int list(struct copy *c, struct follow *f)
 	}
 	err = store_watch(c->s, f->prefix, at, &f->watch);
 	if (!err)
-		seen_at(c, at);
+		listed_at(c, f, at);
 	return err;
 }
 

@@ -57,7 +57,7 @@ int copy_turn(struct copy *c, unsigned int timeout_ms,
 
 /* True if each list that is followed was read, and its watch runs. */
 bool copy_whole(const struct copy *c);
-/* Highest revision that the copy has seen. */
+/* Highest revision that the copy has seen of the store as it is: it falls where that was put back. */
 u64 copy_revision(const struct copy *c);
 
 /* NULL: there is no such key. */

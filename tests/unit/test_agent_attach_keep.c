@@ -703,9 +703,11 @@ static void t_stopped(void)
 	WANT(0, PLAN_NONE);
 	CU_ASSERT_STRING_EQUAL(settle(), "del1 erase1 ");
 	CU_ASSERT(holds(0));
+	CU_ASSERT(status_is(0, "detached", "cluster recover"));
 	attach_may(W.h[0].a, false, W.h[0].lease);
 	settle();
 	CU_ASSERT(access_now()->clean);
+	CU_ASSERT(!seen(KEY_STATUS, 0) && !seen(KEY_WANT, 0));
 	W.h[2].dead = false;
 	rig_stop();
 }

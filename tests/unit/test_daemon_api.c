@@ -327,6 +327,46 @@ static void test_readers(void)
 	api_end();
 }
 
+/* The store was put back: a want of now is written, and the kernel's end is all that is waited for. */
+static void test_detach_stopped(void)
+{
+	struct muuid v;
+	struct client k;
+	u64 was;
+
+	api_begin();
+	v = made("data", "linear");
+	attached(S1, "data", "{'volume':'data'}");
+	D.self.state = HOST_STOPPED;
+	client_request(&k, "volume detach", "{'volume':'data'}");
+	client_waits(&k, 2);
+	CU_ASSERT_EQUAL(want(S1, &v)->mode, PLAN_NONE);
+	client_close(&k);
+	daemon_step();
+	was = copy_get(A, &(struct key) { .kind = KEY_WANT, .volume = v, .host = host_id(S1) })->modified;
+	client_request(&k, "volume detach", "{'volume':'data'}");
+	client_waits(&k, 2);
+	CU_ASSERT(copy_get(A, &(struct key) { .kind = KEY_WANT, .volume = v, .host = host_id(S1) })->modified > was);
+	put_status_of(S1, &v, OBJ_OF_VOLUME, "detached", "the kernel has ended it");
+	client_ok(&k);
+	CU_ASSERT_PTR_NOT_NULL(strstr(k.notes, "the kernel has ended it"));
+	client_close(&k);
+	/* Not even a want is there: what the kernel has counts, of this host alone. */
+	rig_erase(A, &(struct key) { .kind = KEY_WANT, .volume = v, .host = host_id(S1) });
+	does("volume detach", "{'volume':'data'}");
+	D.volumes = (struct volumes *)&D;
+	does("volume detach", "{'volume':'data','hosts':['g1']}");
+	client_request(&k, "volume detach", "{'volume':'data'}");
+	client_waits(&k, 2);
+	CU_ASSERT_EQUAL(want(S1, &v)->mode, PLAN_NONE);
+	client_close(&k);
+	D.self.state = HOST_UP;
+	rig_erase(A, &(struct key) { .kind = KEY_WANT, .volume = v, .host = host_id(S1) });
+	does("volume detach", "{'volume':'data'}");
+	D.volumes = NULL;
+	api_end();
+}
+
 static void test_detach(void)
 {
 	struct muuid v;
@@ -487,6 +527,7 @@ static const struct rig_test tests[] = {
 	{ "refused", test_refused },
 	{ "readers", test_readers },
 	{ "detach", test_detach },
+	{ "... from a store that was put back", test_detach_stopped },
 	{ "create and attach", test_create_attach },
 	{ "delete", test_delete },
 	{ "changes", test_changes },

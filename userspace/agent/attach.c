@@ -143,8 +143,14 @@ static int lapse(struct attach_vol *v, const struct attach_objects *o)
 
 static int absent(struct attach_vol *v, const struct attach_objects *o)
 {
+	if (v->a->stopped && v->ended) {
+		if (v->rec_has)
+			return attach_begin(v, ATTACH_ERASES);
+		attach_say(v, "detached", "this host's kernel has ended it; the store, which was put back, has that after "
+			   "'meshctl cluster recover'");
+	}
 	if (v->a->stopped)
-		return v->ended && v->rec_has ? attach_begin(v, ATTACH_ERASES) : 0;
+		return 0;
 	if (v->ended || mode_wanted(o) == PLAN_NONE)
 		return attach_rest(v, o);
 	if (lapsed(v, o))

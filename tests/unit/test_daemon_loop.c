@@ -46,7 +46,9 @@ static struct {
 	size_t	removeds;
 	unsigned int timeout, lines;
 	bool	attach_away, attach_stopped, tasks_stopped;
-	u32	says;
+	u32	says, aboves;
+	bool	attach_above, drive_above;
+	char	above[32];
 	unsigned int spares;		/* turns since this host leads */
 	int	store_fd, turns;
 	int	end_after;		/* turns, of daemon_run() */
@@ -164,6 +166,9 @@ int drive_turn(struct drive_agent *a)
 	CU_ASSERT_TRUE(a->begun && muuid_equal(&a->drive, &k->uuid));
 	k->turns++;
 	k->stopped = a->stopped;
+	if (W.drive_above)
+		strcpy(a->above, "a label");
+	W.drive_above = false;
 	return step('d');
 }
 
@@ -174,6 +179,23 @@ struct attach_agent *attach_open(struct copy *c, const struct muuid *h, const st
 }
 
 void attach_close(struct attach_agent *a) { (void)a; }
+bool attach_above(struct attach_agent *a, char *words, size_t size)
+{
+	bool is = W.attach_above;
+
+	(void)a;
+	W.attach_above = false;
+	snprintf(words, size, "a target");
+	return is;
+}
+
+void host_label_above(struct host_agent *h, const char *words)
+{
+	CU_ASSERT_PTR_EQUAL(h, &d.self);
+	W.aboves++;
+	snprintf(W.above, sizeof(W.above), "%s", words);
+}
+
 void attach_may(struct attach_agent *a, bool stopped, u64 lease) { (void)a, (void)lease; W.attach_stopped = stopped; }
 int attach_turn(struct attach_agent *a, bool away, u64 now)
 {
@@ -349,6 +371,25 @@ static void test_not_yet(void)
 	W.whole = true;
 	turn();
 	CU_ASSERT_FALSE(called('l') || called('t') || called('e') || called('d') || called('a'));
+	end();
+}
+
+/* What drives and targets have above the store is the host's to know, once. */
+static void test_above(void)
+{
+	begin();
+	turn();
+	CU_ASSERT_EQUAL(W.aboves, 0);
+	W.drive_above = true;
+	turn();
+	CU_ASSERT_EQUAL(W.aboves, 1);
+	CU_ASSERT_STRING_EQUAL(W.above, "a label");
+	W.attach_above = true;
+	turn();
+	CU_ASSERT_EQUAL(W.aboves, 2);
+	CU_ASSERT_STRING_EQUAL(W.above, "a target");
+	turn();
+	CU_ASSERT_EQUAL(W.aboves, 2);
 	end();
 }
 
@@ -554,7 +595,7 @@ int main(void)
 {
 	static const struct suite_test tests[] = {
 		{ "order", test_order }, { "until no step", test_until_no_step }, { "store away", test_away },
-		{ "not yet", test_not_yet }, { "stopped", test_stopped }, { "roles", test_roles },
+		{ "not yet", test_not_yet }, { "stopped", test_stopped }, { "a label above", test_above }, { "roles", test_roles },
 		{ "disks", test_disks }, { "rescan", test_rescan }, { "removed hosts", test_removed },
 		{ "run", test_run }, { "kernel's events", test_kernel_events }, { "signal", test_signal }, { NULL, NULL },
 	};

@@ -348,6 +348,16 @@ void attach_close(struct attach_agent *a)
 	free(a);
 }
 
+bool attach_above(struct attach_agent *a, char *why, size_t size)
+{
+	bool is = a->above[0];
+
+	if (is)
+		snprintf(why, size, "%s", a->above);
+	a->above[0] = 0;
+	return is;
+}
+
 /*
  * Wants count that are later than the first sight of the store as it is. Revisions of a store that was
  * put back begin again lower, and those of another state of it say nothing of this one's.

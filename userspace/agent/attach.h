@@ -132,6 +132,14 @@ struct attach_agent *attach_open(struct copy *copy, const struct muuid *host,
 				 const struct attach_ops *ops, void *machine);
 void attach_close(struct attach_agent *a);
 
+/**
+ * attach_above() - true once if a member's target has a higher number than the store
+ * @why: becomes a sentence, for host_label_above()
+ *
+ * Read in that order, the store after the target.
+ */
+bool attach_above(struct attach_agent *a, char *why, size_t size);
+
 /* Of the host agent: the store was put back (nothing is decided); the host's lease for reader keys. */
 void attach_may(struct attach_agent *a, bool stopped, u64 lease);
 

@@ -95,6 +95,7 @@ struct attach_agent {
 	bool	alone;			/* ... and the store is away: records count */
 	bool	stopped;
 	u64	stopped_at;		/* revision of the store then: later wants are of now */
+	char	above[OBJ_WORDS];	/* of attach_above() */
 	struct plan_seen stopped_as;	/* the store as it was judged last while stopped */
 	u64	lease;
 	u64	now;

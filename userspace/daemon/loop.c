@@ -134,6 +134,9 @@ static int drives_turn(struct daemon *d, bool stopped)
 		n = s->agent.begun ? 0 : drive_begin(&s->agent);
 		if (!n)
 			n = drive_turn(&s->agent);
+		if (s->agent.above[0])
+			host_label_above(&d->self, s->agent.above);
+		s->agent.above[0] = 0;
 		if (n > 0)
 			steps += n;
 		else if (n < 0 && n != -EINPROGRESS)
@@ -274,6 +277,7 @@ static int deciding(struct daemon *d, u64 now)
 static int agents(struct daemon *d, u64 now)
 {
 	int steps = follow(d, now), n = 0;
+	char why[OBJ_WORDS];
 	bool may;
 
 	may = copy_whole(d->copy) && (host_may(&d->self) || host_stopped(&d->self));
@@ -282,6 +286,8 @@ static int agents(struct daemon *d, u64 now)
 	attach_may(d->attach, host_stopped(&d->self), d->self.lease);
 	if ((may || d->store_away) && kernel_there(d->kernel))
 		n = attach_turn(d->attach, d->store_away, now);
+	if (attach_above(d->attach, why, sizeof(why)))
+		host_label_above(&d->self, why);
 	return steps + (n > 0 ? n : 0);
 }
 

@@ -160,6 +160,53 @@ static void t_preempt(void)
 	end();
 }
 
+/* A drive that hangs: after a while the task says what it waits for, once, and then it ends as done. */
+static void t_hangs(void)
+{
+	struct muuid d;
+
+	for (int preempt = 0; preempt < 2; preempt++) {
+		json_t *args;
+
+		begin();
+		d = exported();
+		put_extents(&d, 1);
+		args = json_pack("{s:s, s:b}", "drive", muuid_str(&d).s, "force", 1);
+		if (preempt)
+			json_object_set_new(args, "preempt", json_true());
+		leave_err = -EINPROGRESS;
+		put_task(2, "drive unexport", 1, args);
+		settle();
+		CU_ASSERT(task(2)->state == OBJ_TASK_RUNNING && !task(2)->step[0]);
+		hosts[1].agent.now += 5;
+		settle();
+		CU_ASSERT(task(2)->state == OBJ_TASK_RUNNING && !!strstr(task(2)->step, "have lost it") == preempt);
+		hosts[1].agent.now += 5;
+		settle();
+		CU_ASSERT_EQUAL(task(2)->changed, preempt ? 1005 : 1000);
+		leave_err = 0;
+		settle();
+		DONE(2);
+		CU_ASSERT_STRING_EQUAL(task(2)->step, "");
+		end();
+	}
+}
+
+/* The kernel alone had it, and a scan has found it since: it is served, and no label is left behind. */
+static void t_came_back(void)
+{
+	struct muuid d;
+
+	begin();
+	d = exported();
+	wipe_err = -EEXIST;
+	put_unexport(2, 1, &d, false);
+	settle();
+	FAILED(2, "served still");
+	CU_ASSERT(disks[0].served == 1 && drive_key(&d));
+	end();
+}
+
 static void t_move(void)
 {
 	struct muuid d;
@@ -697,6 +744,8 @@ static const struct rig_test tests[] = {
 	{ "slow", t_slow },
 	{ "again", t_again },
 	{ "by force", t_preempt },
+	{ "... that hangs", t_hangs },
+	{ "... that came back", t_came_back },
 	{ "move", t_move },
 	{ "full", t_full },
 	{ "raced", t_raced }, { "file system in between", t_changed },

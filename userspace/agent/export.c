@@ -11,6 +11,7 @@
 #include "userspace/format/printable.h"
 
 #define EXPORT_TXN_MS	5000
+#define EXPORT_SLOW	5	/* seconds until the task says what it waits for */
 
 struct export_work {
 	struct export_work *next;
@@ -405,6 +406,19 @@ static int begin_unexport(struct step *s, const struct obj_drive *d)
 	return write_or_fail(s, &deal, &t);
 }
 
+/* A drive that hangs keeps the task for as long. Its volumes do not wait. */
+static int taken_away(struct step *s)
+{
+	struct obj_task t = *s->task;
+	struct deal d;
+
+	if (!s->args.preempt || t.step[0] || s->e->now - t.changed < EXPORT_SLOW)
+		return 0;
+	snprintf(t.step, sizeof(t.step), "its volumes have lost it; it goes when its commands have ended");
+	deal_begin(&d, s->e->copy);
+	return write_or_fail(s, &d, &t);
+}
+
 /*
  * @go: the drive is served no more. Else it waits, or the task has failed. A label that cannot be
  * wiped, since the drive fails, is not taken up again: the store does not know it any more.
@@ -419,7 +433,7 @@ static int leave(struct step *s, bool wipe, bool *go)
 	if (!w->left)
 		err = e->ops->leave(e->machine, &s->task->drive, how);
 	if (err == -EINPROGRESS)
-		return 0;
+		return taken_away(s);
 	if (err == -ENOTEMPTY)
 		return fail(s, "its label names extents that the store does not know yet: 'meshctl drive list' shows them "
 			    "in a while. The drive takes no new ones; 'meshctl drive export' reverts that");

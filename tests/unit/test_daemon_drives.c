@@ -577,6 +577,7 @@ char **__wrap_disk_paths(size_t *n)
 static void test_rescan(void)
 {
 	char first[128], cmd[300];
+	const char *where;
 	struct obj_disk *all;
 	u32 n;
 
@@ -589,7 +590,9 @@ static void test_rescan(void)
 	machine[1] = first;
 	disks_begin();
 	/* A label that the store does not know is not taken. */
+	CU_ASSERT_EQUAL(disks_generation(S, &where), 0);
 	OK(done(disks_rescan(S, C)));
+	CU_ASSERT(disks_generation(S, &where) == 1 && !strcmp(where, first));
 	CU_ASSERT_PTR_NULL(disks_next(S, NULL));
 	CU_ASSERT(logged[0]);
 	put_drive(&HOST_, 0);

@@ -44,6 +44,29 @@ static void test_preempt(void)
 	end();
 }
 
+/* A table that is at the kernel must not have it serve the drive again behind that. */
+static void test_table(void)
+{
+	begin();
+	add_ready(1);
+	CU_ASSERT(until(D->push_done == D->push_want && !D->pushing));
+	set_waits = 0;
+	set_gate = 0;
+	pthread_mutex_lock(&D->lock);
+	disk_push(D);
+	pthread_mutex_unlock(&D->lock);
+	CU_ASSERT(until(set_waits == 1));
+	for (int i = 0; i < 20; i++) {
+		CU_ASSERT_EQUAL(disks_export_ops.leave(S, &DRIVE_, EXPORT_PREEMPT), -EINPROGRESS);
+		woken();
+	}
+	CU_ASSERT(kernel(!K.dels && K.drive[0].there));
+	set_gate = -1;
+	OK(leave(EXPORT_PREEMPT));
+	CU_ASSERT(kernel(!K.drive[0].there && K.adds == 1));
+	end();
+}
+
 /* Its commands are not back: it goes when they are, and the kernel's report of that is no other end. */
 static void test_hangs(void)
 {
@@ -219,6 +242,7 @@ static void test_left_gone(void)
 
 static const struct rig_test tests[] = {
 	{ "by force", test_preempt },
+	{ "... while it gets a table", test_table },
 	{ "... that hangs", test_hangs },
 	{ "... whose label cannot be written", test_unwritten },
 	{ "a local drive", test_local },

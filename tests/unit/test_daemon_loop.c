@@ -47,8 +47,11 @@ static struct {
 	unsigned int timeout, lines;
 	bool	attach_away, attach_stopped, tasks_stopped;
 	u32	says, aboves;
+	struct obj_cluster cluster;
+	u32	raised, labels;		/* generations: in the store since, of a label */
+	int	fresh_err;
 	bool	attach_above, drive_above;
-	char	above[32];
+	char	above[80];
 	unsigned int spares;		/* turns since this host leads */
 	int	store_fd, turns;
 	int	end_after;		/* turns, of daemon_run() */
@@ -90,6 +93,20 @@ struct copy *copy_open(struct store *s) { (void)s; return (struct copy *)&W; }
 void copy_close(struct copy *c) { (void)c; }
 bool copy_whole(const struct copy *c) { (void)c; return W.whole; }
 u64 copy_revision(const struct copy *c) { (void)c; return W.revision; }
+const void *copy_obj(const struct copy *c, const struct key *k)
+{
+	(void)c;
+	return k->kind == KEY_CLUSTER && W.cluster.plan.generation ? &W.cluster : NULL;
+}
+
+int copy_fresh(struct copy *c, const struct key *k)
+{
+	(void)c;
+	CU_ASSERT_EQUAL(k->kind, KEY_CLUSTER);
+	W.cluster.plan.generation += W.raised;
+	return W.fresh_err;
+}
+
 int copy_follow(struct copy *c, const struct key *k, unsigned int given)
 {
 	(void)c, (void)given;
@@ -210,6 +227,13 @@ const struct drive_ops disk_ops;
 const struct attach_ops volumes_ops;
 const struct host_ops machine_host_ops;
 struct muuid machine_boot(void) { return (struct muuid) { .b = { 1 } }; }
+u32 disks_generation(const struct disks *s, const char **where)
+{
+	(void)s;
+	*where = "/dev/x";
+	return W.labels;
+}
+
 int disks_left(void *m, const struct muuid *u, char *w, size_t n) { (void)m, (void)u, (void)w, (void)n; return 0; }
 int disks_allow(struct disks *s, const struct copy *c) { (void)s, (void)c; call('A'); return 0; }
 int disks_rescan(struct disks *s, const struct copy *c) { (void)s, (void)c; call('r'); return W.rescan_err; }
@@ -390,6 +414,28 @@ static void test_above(void)
 	CU_ASSERT_STRING_EQUAL(W.above, "a target");
 	turn();
 	CU_ASSERT_EQUAL(W.aboves, 2);
+	/* A label that is not taken up: the store is read before it counts. */
+	W.labels = 4;
+	turn();
+	W.cluster.plan.generation = 4;
+	turn();
+	CU_ASSERT_EQUAL(W.aboves, 2);
+	W.cluster.plan.generation = 3;
+	W.raised = 1;
+	turn();
+	CU_ASSERT(W.aboves == 2 && W.cluster.plan.generation == 4);
+	W.raised = 0;
+	W.cluster.plan.generation = 3;
+	W.fresh_err = -EIO;
+	turn();
+	W.fresh_err = 0;
+	W.state = HOST_STOPPED;
+	turn();
+	CU_ASSERT_EQUAL(W.aboves, 2);
+	W.state = HOST_UP;
+	turn();
+	CU_ASSERT_EQUAL(W.aboves, 3);
+	CU_ASSERT_PTR_NOT_NULL(strstr(W.above, "the label of /dev/x"));
 	end();
 }
 

@@ -44,7 +44,13 @@ int disks_allow(struct disks *s, const struct copy *c);
 extern const struct export_ops disks_export_ops;
 int disks_list(void *m, struct obj_disk **out, u32 *n);
 
-/* Of struct drive_say_ops. */
+/*
+ * Highest generation of the store that a label of this cluster has, of all disks that a rescan has
+ * found, also those that are not taken up. 0: none was found. @path: of that disk.
+ */
+u32 disks_generation(const struct disks *s, const char **path);
+
+/* Of struct drive_say. */
 int disks_left(void *m, const struct muuid *drive, char *words, size_t size);
 
 /* Of struct drive_ops; @dev: struct disk. */

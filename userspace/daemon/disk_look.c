@@ -250,6 +250,22 @@ static bool may_take(const struct disks *s, const struct export_disk *d, const s
 		   export_take_alone(d, seen, &s->config.host, why, size);
 }
 
+static void note_generation(struct disks *s, const struct export_disk *d, const struct copy *c)
+{
+	const struct obj_cluster *k = c ? copy_obj(c, &(struct key) { .kind = KEY_CLUSTER }) : NULL;
+
+	if (d->found != EXPORT_LABEL || !k || !muuid_equal(&k->plan.uuid, &d->cluster) || d->generation <= s->generation)
+		return;
+	s->generation = d->generation;
+	snprintf(s->generation_path, sizeof(s->generation_path), "%s", d->disk.path);
+}
+
+u32 disks_generation(const struct disks *s, const char **path)
+{
+	*path = s->generation_path;
+	return s->generation;
+}
+
 /* The disks of a round that are drives of this host. */
 static void round_judge(struct disks *s, const struct disk_round *r, const struct copy *c,
 			const struct plan_seen *seen)
@@ -260,6 +276,8 @@ static void round_judge(struct disks *s, const struct disk_round *r, const struc
 		struct round_disk *d = &r->disk[i];
 
 		why[0] = 0;
+		if (d->state == ROUND_DONE)
+			note_generation(s, &d->found, c);
 		if (d->state != ROUND_DONE || disks_served(s, &d->found.drive))
 			continue;
 		if (may_take(s, &d->found, c, seen, why, sizeof(why)))

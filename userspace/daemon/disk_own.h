@@ -134,6 +134,7 @@ struct disk {
 	size_t	nr_out;
 	u64	push_want, push_done;	/* numbers of tables: the newest, and the one that the kernel has */
 	int	push_err;		/* as it was logged */
+	bool	pushing;		/* a table is at the kernel */
 	bool	pushed;			/* the kernel serves it */
 	struct disk_said *said;
 	size_t	nr_said;
@@ -164,6 +165,8 @@ struct disks {
 	struct disk_round *list, *scan;
 	struct disk_work *works;
 	struct disk_left *left;
+	u32	generation;		/* of disks_generation(), with the path of the disk */
+	char	generation_path[OBJ_PATH];
 	char	words[DISK_WORDS];
 };
 
@@ -204,7 +207,7 @@ enum disk_view { DISK_HAS_NOT, DISK_HAS, DISK_GONE, DISK_OTHER, DISK_SILENT };
 enum disk_view disk_kernel_has(struct mesh *m, const struct disk *d);
 /* 0, or why the kernel would not serve it, in @why. -ENOPKG: no module. */
 int disk_kernel_check(const char *path, const struct muuid *drive, char *why, size_t size);
-/* The kernel serves it no more: 0; -EBUSY: it is open. */
+/* The kernel serves it no more, and gets no table while @leaving: 0; -EBUSY: it is open. */
 int disk_unserve(struct disk *d, bool force);
 
 /* disk_serve.c */

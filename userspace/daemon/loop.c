@@ -163,6 +163,26 @@ static void rescan(struct daemon *d, u64 now)
 	l->rescan_ms = now;
 }
 
+/* A label of a later generation is not taken up, so no agent of a drive sees it. */
+static void label_generation(struct daemon *d)
+{
+	const struct key k = { .kind = KEY_CLUSTER };
+	const struct obj_cluster *c = copy_obj(d->copy, &k);
+	const char *path;
+	u32 generation = disks_generation(d->disks, &path);
+	char words[WHY];
+
+	if (!c || generation <= c->plan.generation || host_stopped(&d->self) || copy_fresh(d->copy, &k))
+		return;
+	c = copy_obj(d->copy, &k);
+	if (!c || generation <= c->plan.generation)
+		return;
+	snprintf(words, sizeof(words), "the store was put back: the label of %s is of generation %u, and the store of "
+		 "%u. Nothing is decided until 'meshctl cluster recover'; what is attached goes on", path, generation,
+		 c->plan.generation);
+	host_label_above(&d->self, words);
+}
+
 /* The store */
 
 static void store_watched(struct daemon *d, bool on)
@@ -342,8 +362,10 @@ void daemon_turn(struct daemon *d)
 	d->loop->more = steps;
 	if (d->disks) {
 		rescan(d, now);
-		if (copy_whole(d->copy))
+		if (copy_whole(d->copy)) {
+			label_generation(d);
 			disks_allow(d->disks, d->copy);
+		}
 	}
 	removed_hosts(d);
 	notify(d);

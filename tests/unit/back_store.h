@@ -20,6 +20,7 @@ struct back_store {
 	struct store *now;
 	u64	shift;			/* of this store's watches: numbers are not used again */
 	u64	watch[BACK_WATCHES], lost[BACK_WATCHES];
+	bool	rests;			/* one lost watch at a time is reported */
 };
 
 static inline struct back_store *back_of(struct store *s)
@@ -85,6 +86,9 @@ static inline int back_next(struct store *s, unsigned int timeout_ms, struct sto
 	for (int i = 0; i < BACK_WATCHES; i++) {
 		if (!b->lost[i])
 			continue;
+		b->rests = !b->rests;
+		if (!b->rests)
+			return 0;
 		memset(e, 0, sizeof(*e));
 		e->watch = b->lost[i];
 		e->kind = STORE_RELIST;

@@ -233,6 +233,7 @@ static void t_fallen(void)
 	OK(store_sqlite_open(path, &older, why, sizeof(why)));
 	back_turn(S, store_sqlite_handle(older));
 	copy_turn(C, 0, NULL, NULL);
+	CU_ASSERT_FALSE(copy_whole(C));
 	while (!copy_whole(C))
 		copy_turn(C, 10, NULL, NULL);
 	CU_ASSERT(copy_revision(C) >= then && copy_revision(C) < then + 10);

@@ -591,7 +591,9 @@ static void test_rescan(void)
 	disks_begin();
 	/* A label that the store does not know is not taken. */
 	CU_ASSERT_EQUAL(disks_generation(S, &where), 0);
+	CU_ASSERT_FALSE(S->scanned);
 	OK(done(disks_rescan(S, C)));
+	CU_ASSERT(S->scanned);
 	CU_ASSERT(disks_generation(S, &where) == 1 && !strcmp(where, first));
 	CU_ASSERT_PTR_NULL(disks_next(S, NULL));
 	CU_ASSERT(logged[0]);

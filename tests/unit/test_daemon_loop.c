@@ -446,7 +446,7 @@ static void test_stopped(void)
 	turn();
 	CU_ASSERT_STRING_EQUAL(W.calls, "kchdarARC");
 	CU_ASSERT_TRUE(disk[0].stopped && W.attach_stopped && !W.attach_away);
-	CU_ASSERT_EQUAL(W.says, 0);
+	CU_ASSERT_TRUE(W.says);
 	/* The removed hosts stay those of before. */
 	W.revision++;
 	turn();
@@ -454,7 +454,6 @@ static void test_stopped(void)
 	W.state = HOST_UP;
 	turn();
 	CU_ASSERT_TRUE(called('R'));
-	CU_ASSERT_TRUE(W.says);
 	CU_ASSERT_FALSE(disk[0].stopped || W.attach_stopped || W.tasks_stopped);
 	end();
 }

@@ -151,6 +151,9 @@ int disks_left(void *m, const struct muuid *drive, char *words, size_t size)
 	struct disks *s = m;
 	const struct left *l;
 
+	/* A daemon that starts takes up what the kernel has from the one before. */
+	if (!s->scanned)
+		return 0;
 	if (!s->left)
 		s->left = left_new();
 	if (!s->left)

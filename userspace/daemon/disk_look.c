@@ -325,6 +325,7 @@ static int rescan(struct disks *s, const struct copy *c, const struct plan_seen 
 		return err;
 	round_free(s->scan);
 	s->scan = NULL;
+	s->scanned = true;
 	return 0;
 }
 

@@ -165,6 +165,7 @@ struct disks {
 	struct disk_round *list, *scan;
 	struct disk_work *works;
 	struct disk_left *left;
+	bool	scanned;		/* a rescan has taken up what it may */
 	u32	generation;		/* of disks_generation(), with the path of the disk */
 	char	generation_path[OBJ_PATH];
 	char	words[DISK_WORDS];

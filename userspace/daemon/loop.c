@@ -288,8 +288,7 @@ static int deciding(struct daemon *d, u64 now)
 	if (n > 0)
 		host_disks_changed(&d->self);
 	d->says.now_ms = d->exports.now * 1000;
-	if (!stopped)
-		drive_say_turn(&d->says);
+	drive_say_turn(&d->says);
 	return steps + drives_turn(d, stopped);
 }
 

@@ -2,6 +2,7 @@
 /* The agent of a host: which store it follows, by what it has noted before, and the keys of this host. */
 #include "tests/unit/back_store.h"
 #include "tests/unit/host_rig.h"
+#include "userspace/agent/drive.h"
 
 static const struct obj_host *host_key(void)
 {
@@ -379,6 +380,100 @@ static void t_label(void)
 	end();
 }
 
+/* A drive whose label has an extent of a volume that was created, and attached, since. */
+static struct label drive_label;
+static u32 drive_writes;
+
+static const struct label *op_label(void *dev)
+{
+	(void)dev;
+	return &drive_label;
+}
+
+static int op_no_record(void *dev, const struct label_extent *e, struct layout_head *head)
+{
+	(void)dev;
+	(void)e;
+	(void)head;
+	return -ENODATA;
+}
+
+static int op_write(void *dev, const struct label *l)
+{
+	(void)dev;
+	(void)l;
+	drive_writes++;
+	return 0;
+}
+
+static int op_table(void *dev, const struct label_extent *e)
+{
+	(void)dev;
+	(void)e;
+	drive_writes++;
+	return 0;
+}
+
+static const struct drive_ops drive_ops = {
+	.label = op_label, .record = op_no_record, .label_write = op_write, .table = op_table, .zero = op_table,
+};
+
+/* As the daemon's loop joins both. */
+static void drive_turns(struct drive_agent *d)
+{
+	for (int i = 0; i < 5; i++) {
+		turns();
+		d->stopped = host_stopped(&agent);
+		CU_ASSERT(drive_turn(d) >= 0);
+		if (d->above[0])
+			host_label_above(&agent, d->above);
+		d->above[0] = 0;
+	}
+}
+
+/*
+ * The store was put back to before an attach, under a host that has not followed it before: the store
+ * has room where a volume is. Nothing is decided, and nothing is freed.
+ */
+static void t_attached_since(void)
+{
+	static const enum key_kind kinds[] = { KEY_DRIVE, KEY_VOLUME, KEY_ACCESS };
+	struct plan_extent x = { .uuid = rig_id('x', 1), .volume = rig_id('v', 1), .state = PLAN_FREEING,
+				 .start = 4 << 20, .length = 64 << 20 };
+	struct obj_drive o = { .plan = { .uuid = rig_id('d', 1), .host = rig_id('h', 1), .wanted = PLAN_IN, .extents = 1,
+					 .extent = &x }, .size = 1ULL << 30, .lba = 512, .path = "/dev/x" };
+	struct drive_agent d;
+
+	begin_up();
+	for (size_t i = 0; i < 3; i++) {
+		OK(copy_follow(C, &(struct key) { .kind = kinds[i] }, 0));
+		OK(copy_follow(O, &(struct key) { .kind = kinds[i] }, 0));
+	}
+	rig_put(O, KEY_DRIVE, &o);
+	drive_label = (struct label) { .drive = rig_id('d', 1), .owner = rig_id('h', 1), .size = 1ULL << 30, .lba = 512,
+				       .generation = 1, .extents = 1 };
+	drive_label.extent[0] = (struct label_extent) { .uuid = x.uuid, .volume = x.volume, .start = x.start,
+		.length = x.length, .state = LABEL_READY, .attach = mesh_number(1, 5, 0), .attacher = rig_id('h', 2) };
+	rig_catch_up(C);
+	d = (struct drive_agent) { .copy = C, .host = rig_id('h', 1), .drive = rig_id('d', 1), .ops = &drive_ops };
+	OK(drive_begin(&d));
+	drive_turns(&d);
+	CU_ASSERT(host_stopped(&agent) && !host_may(&agent) && says("later attachment"));
+	CU_ASSERT_EQUAL(drive_writes, 0);
+	CU_ASSERT_PTR_NOT_NULL(copy_obj(O, &(struct key) { .kind = KEY_DRIVE, .drive = rig_id('d', 1) }));
+	/* A generation that does not bring the volume back is no recover. */
+	put_cluster(1, 2);
+	drive_turns(&d);
+	CU_ASSERT(host_stopped(&agent));
+	CU_ASSERT_EQUAL(drive_writes, 0);
+	/* The same extent where no host has attached it is of a create that was given up. */
+	drive_label.extent[0].attach = 0;
+	put_cluster(1, 3);
+	drive_turns(&d);
+	CU_ASSERT(host_may(&agent) && drive_writes);
+	end();
+}
+
 static void put_alive(u8 boot)
 {
 	struct obj_alive a = { .host = rig_id('h', 1), .boot = rig_id('b', boot), .meshd = "1", .format = 1000 };
@@ -673,6 +768,7 @@ static const struct rig_test tests[] = {
 	{ "file", t_file },
 	{ "put back, and recovered", t_recovered_below },
 	{ "label", t_label },
+	{ "attached since", t_attached_since },
 	{ "twin", t_twin },
 	{ "lease", t_lease },
 	{ "host", t_host },

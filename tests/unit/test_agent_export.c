@@ -730,8 +730,17 @@ static void t_say(void)
 	memset(&left, 0, sizeof(left));
 	CU_ASSERT_EQUAL(say_turn(&a), 1);
 	CU_ASSERT(!said(&id) && said(&volume.about));
-	/* a drive that is no more */
+	/* a drive that was forgotten, or is no more */
 	left = id;
+	CU_ASSERT_EQUAL(say_turn(&a), 1);
+	d = *drive_key(&id);
+	d.plan.wanted = PLAN_FORGOTTEN;
+	rig_put(O, KEY_DRIVE, &d);
+	CU_ASSERT_EQUAL(say_turn(&a), 1);
+	CU_ASSERT_PTR_NULL(said(&id));
+	d = *drive_key(&id);
+	d.plan.wanted = PLAN_OUT;
+	rig_put(O, KEY_DRIVE, &d);
 	CU_ASSERT_EQUAL(say_turn(&a), 1);
 	rig_erase(O, &(struct key) { .kind = KEY_DRIVE, .drive = id });
 	CU_ASSERT_EQUAL(say_turn(&a), 1);

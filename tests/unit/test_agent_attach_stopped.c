@@ -113,6 +113,18 @@ static void t_stopped_fallen(void)
 		CU_ASSERT(serves(0));
 		rig_stop();
 	}
+	/* Stopped a second time: what came in between is of before, and what comes now counts. */
+	rig_start();
+	VOLUME(0);
+	attached(0);
+	attach_may(W.h[0].a, true, W.h[0].lease);
+	attach_may(W.h[0].a, false, W.h[0].lease);
+	attach_may(W.h[0].a, true, W.h[0].lease);
+	CU_ASSERT_STRING_EQUAL(settle(), "");
+	WANT(0, PLAN_NONE);
+	attach_may(W.h[0].a, true, W.h[0].lease);
+	CU_ASSERT_STRING_EQUAL(settle(), "del1 erase1 ");
+	rig_stop();
 	/* The same file, with revisions that fall. */
 	rig_start();
 	VOLUME(0);

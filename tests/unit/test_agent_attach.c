@@ -693,6 +693,7 @@ static void t_above(void)
 	CU_ASSERT(status_is(0, "waiting", "cluster recover"));
 	CU_ASSERT(attach_above(W.h[0].a, said, sizeof(said)));
 	CU_ASSERT_PTR_NOT_NULL(strstr(said, "a drive has volume vol under a later attachment"));
+	CU_ASSERT_FALSE(attach_above(W.h[0].a, said, sizeof(said)));
 	rig_stop();
 	/* Away, it says nothing. */
 	rig_start();

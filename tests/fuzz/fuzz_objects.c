@@ -127,6 +127,8 @@ static void begin(void)
 	seed(KEY_ACCESS, "access/" VOL, an_access(VOL, SELF, NUMBER + (1 << 16)));
 	seed(KEY_READER, "reader/" VOL "/" SELF, a_reader(VOL, SELF, NUMBER));
 	seed_own(KEY_WANT, "want/" SELF "/" VOL, "host", "volume", Q(VOL));
+	seed_other(KEY_WANT, "{\"v\":1000,\"op\":\"a\",\"host\":" Q(SELF) ",\"volume\":" Q(VOL) ",\"mode\":\"rw\","
+		   "\"boot\":true,\"request\":" Q(T1) ",\"request_what\":\"repair\",\"request_extent\":" Q(E4) "}");
 	seed(KEY_WRITER, "writer/" VOL, a_writer(VOL, SELF));
 	seed(KEY_ROSTER, "roster/" OURS, a_roster(OURS, NUMBER, NUMBER + 1));
 	seed(KEY_TASK, "task/" T1, edit(rig_now("task/" T1), "state", Q("cancelling")));

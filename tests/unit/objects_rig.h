@@ -299,6 +299,11 @@ static void fill_want(void *x)
 	w->preempt = w->mode == PLAN_RW && rnd_below(2);
 	w->force = w->mode == PLAN_NONE && rnd_below(2);
 	w->fenced = rnd_below(2);
+	w->request.what = w->mode == PLAN_RW ? rnd_below(OBJ_REJOIN + 1) : 0;
+	if (w->request.what)
+		w->request.id = rnd_uuid();
+	if (w->request.what == OBJ_REJOIN || (w->request.what == OBJ_SCRUB_REPAIR && rnd_below(2)))
+		w->request.extent = rnd_uuid();
 }
 
 static void fill_writer(void *x)

@@ -187,6 +187,20 @@ struct obj_reader {
 	struct plan_reader plan;
 };
 
+/* Work for the kernel that has the volume. Its host's agent carries it out once, and takes it away. */
+enum obj_request_kind {
+	OBJ_SCRUB = 1,
+	OBJ_SCRUB_REPAIR,
+	OBJ_SCRUB_STOP,
+	OBJ_REJOIN,
+};
+
+struct obj_request {
+	struct muuid id;		/* of the operation; null: nothing is requested */
+	u8	what;			/* enum obj_request_kind */
+	struct muuid extent;		/* a member: of OBJ_SCRUB_REPAIR the right copy, or null; of OBJ_REJOIN */
+};
+
 /* want/H/V */
 struct obj_want {
 	struct obj o;
@@ -196,6 +210,7 @@ struct obj_want {
 	bool	preempt;		/* of rw: fence the holder; the attach transaction clears it */
 	bool	force;			/* of none: detach in spite of openers */
 	bool	fenced;			/* the attachment was fenced: none is made before the next want */
+	struct obj_request request;	/* of rw */
 };
 
 /* writer/V: the one host whose want is rw */

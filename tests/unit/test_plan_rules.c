@@ -11,6 +11,7 @@
 #include "userspace/plan/mutant.h"
 #include "userspace/plan/spare.h"
 #include "userspace/plan/task.h"
+#include "userspace/plan/wait.h"
 
 static void test_raises(void)
 {
@@ -414,6 +415,62 @@ static void test_forget_drive(void)
 	CU_ASSERT_EQUAL(s.what, PLAN_F_END);
 }
 
+static void test_wait(void)
+{
+	struct plan_wait w = { 0 };
+	struct plan_work k = { 0 };
+
+	/* Without redundancy there is nothing to wait for; with it, groups that are not there yet. */
+	CU_ASSERT_EQUAL(plan_wait(&w, &k, false, 1000), PLAN_WAIT_DONE);
+	CU_ASSERT_EQUAL(plan_wait(&w, &k, true, 1000), PLAN_WAIT_GROUPS);
+	CU_ASSERT_EQUAL(w.total, 0);
+	k.health = PLAN_WHOLE;
+	CU_ASSERT_EQUAL(plan_wait(&w, &k, true, 1000), PLAN_WAIT_DONE);
+	k.health = PLAN_DEGRADED;
+	k.behind = 100;
+	CU_ASSERT_EQUAL(plan_wait(&w, &k, true, 1000), PLAN_WAIT_GROUPS);
+	k.health = PLAN_REBUILDING;
+	k.scrubs = true;
+	k.copies = 10;
+	k.behind = 70;
+	CU_ASSERT_EQUAL(plan_wait(&w, &k, true, 1000), PLAN_WAIT_REBUILD);
+	CU_ASSERT(w.done == 30 && w.total == 100);
+	k.behind = 160;
+	CU_ASSERT_EQUAL(plan_wait(&w, &k, true, 1000), PLAN_WAIT_REBUILD);
+	CU_ASSERT(w.done == 0 && w.total == 160);
+	k.health = PLAN_WHOLE;
+	k.behind = 0;
+	k.copied = 12;
+	CU_ASSERT_EQUAL(plan_wait(&w, &k, true, 1000), PLAN_WAIT_COPY);
+	CU_ASSERT(w.done == 10 && w.total == 10);
+	k.copies = k.copied = 0;
+	k.scrubbed = 4;
+	k.bytes = 8;
+	CU_ASSERT_EQUAL(plan_wait(&w, &k, true, 1000), PLAN_WAIT_SCRUB);
+	CU_ASSERT(w.done == 4 && w.total == 8);
+	k.scrubs = false;
+	CU_ASSERT_EQUAL(plan_wait(&w, &k, true, 1000), PLAN_WAIT_DONE);
+}
+
+/* Given up alone where a place is unread, and nothing has moved for long since it is. */
+static void test_wait_stuck(void)
+{
+	struct plan_wait w = { 0 };
+	struct plan_work k = { .health = PLAN_REBUILDING, .behind = 512 };
+
+	CU_ASSERT_EQUAL(plan_wait(&w, &k, true, 1000), PLAN_WAIT_REBUILD);
+	CU_ASSERT_EQUAL(plan_wait(&w, &k, true, 1000 + 2 * PLAN_STUCK_MS), PLAN_WAIT_REBUILD);
+	k.unread_bytes = 512;
+	CU_ASSERT_EQUAL(plan_wait(&w, &k, true, 3 * PLAN_STUCK_MS), PLAN_WAIT_REBUILD);
+	CU_ASSERT_EQUAL(plan_wait(&w, &k, true, 1000 + 3 * PLAN_STUCK_MS - 1), PLAN_WAIT_REBUILD);
+	k.behind = 256;
+	CU_ASSERT_EQUAL(plan_wait(&w, &k, true, 4 * PLAN_STUCK_MS), PLAN_WAIT_REBUILD);
+	CU_ASSERT_EQUAL(plan_wait(&w, &k, true, 5 * PLAN_STUCK_MS - 1), PLAN_WAIT_REBUILD);
+	CU_ASSERT_EQUAL(plan_wait(&w, &k, true, 5 * PLAN_STUCK_MS), PLAN_WAIT_STUCK);
+	k.health = PLAN_WHOLE;
+	CU_ASSERT_EQUAL(plan_wait(&w, &k, true, 5 * PLAN_STUCK_MS), PLAN_WAIT_DONE);
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
@@ -427,6 +484,8 @@ int main(void)
 		{ "which member a spare replaces", test_spare },
 		{ "which member leaves a drive", test_drain },
 		{ "which volumes a forgotten drive leaves", test_forget_drive },
+		{ "the end of work in the background", test_wait },
+		{ "... that does not come", test_wait_stuck },
 		{ NULL, NULL },
 	};
 

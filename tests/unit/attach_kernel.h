@@ -24,6 +24,7 @@ static inline int op_kernel(void *m, const struct muuid *volume, struct attach_k
 	memcpy(out->bar, k->bar, k->barred * sizeof(*k->bar));
 	if (k->live)
 		strcpy(out->disk, "mesh0");
+	out->work = k->work;
 	return 0;
 }
 
@@ -205,6 +206,23 @@ static inline int op_slots(void *m, const struct obj_attached *r, struct plan_sl
 	DONE;
 }
 
+static inline int op_request(void *m, const struct muuid *volume, const struct layout *l,
+			     const struct obj_request *r)
+{
+	struct kernel *k = &((struct host *)m)->k;
+
+	(void)volume;
+	OP("request");
+	if (!k->live || l->version != k->l.version)
+		complain("a request for what the kernel does not serve");
+	k->requests++;
+	k->request = *r;
+	if (k->refuses)
+		return -EBUSY;
+	k->work.scrubs = r->what == OBJ_SCRUB || r->what == OBJ_SCRUB_REPAIR;
+	DONE;
+}
+
 static inline int op_note(void *m, struct attach_note *n)
 {
 	struct host *y = m;
@@ -243,7 +261,7 @@ static inline const char *op_words(void *m)
 static const struct attach_ops rig_ops = {
 	.kernel = op_kernel, .kernels = op_kernels, .probe = op_probe, .set = op_set, .del = op_del,
 	.record_get = op_record_get, .records = op_records, .record_put = op_record_put,
-	.record_erase = op_record_erase, .slots = op_slots, .note = op_note, .noted = op_noted,
+	.record_erase = op_record_erase, .slots = op_slots, .request = op_request, .note = op_note, .noted = op_noted,
 	.rosters = op_rosters, .words = op_words,
 };
 

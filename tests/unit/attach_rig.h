@@ -42,6 +42,10 @@ struct kernel {
 	u32	barred, openers;
 	u16	bar[MEMBERS];
 	u8	roster[MESHBLK_ROSTER_BYTES];
+	struct plan_work work;
+	u32	requests;
+	struct obj_request request;
+	bool	refuses;
 };
 
 struct host {

@@ -136,6 +136,7 @@ static int lapse(struct attach_vol *v, const struct attach_objects *o)
 		return -ENOMEM;
 	want.mode = PLAN_NONE;
 	want.preempt = false;
+	memset(&want.request, 0, sizeof(want.request));
 	deal_put(d, KEY_WANT, &want, 0);
 	return attach_close_deal(v, d);
 }

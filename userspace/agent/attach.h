@@ -24,6 +24,7 @@
 #include "userspace/agent/deal.h"
 #include "userspace/plan/access.h"
 #include "userspace/plan/again.h"
+#include "userspace/plan/wait.h"
 
 enum attach_kernel_state {
 	ATTACH_ABSENT,		/* the kernel does not have the volume */
@@ -49,6 +50,7 @@ struct attach_kernel {
 	u32	openers;		/* of the disk */
 	char	disk[32];		/* "mesh0"; empty: none yet */
 	char	reason[128];		/* human-readable: what it waits for; empty: nothing */
+	struct plan_work work;		/* of its groups */
 };
 
 /* What a probe found of one member. */
@@ -98,6 +100,7 @@ struct attach_note {
  * @records: UUIDs of all volumes that have one
  * @record_put, @record_erase: durable when they return
  * @slots: labels of the record's members that can be read without the store, for plan_again()
+ * @request: scrub a volume, end that, or let a member join again; @l is the layout that the kernel has
  * @note: the next request of the kernel for the store as witness, each returned once, since the
  *	kernel repeats what is not answered; -ENOENT: none waits
  * @noted: answers it: durable in the store; @n->any: this roster is noted. It may be a higher one
@@ -115,6 +118,7 @@ struct attach_ops {
 	int	(*record_erase)(void *m, const struct muuid *volume);
 	/* By places: @reached[i]: the label was read, @slot[i] is the member's extent in it. */
 	int	(*slots)(void *m, const struct obj_attached *r, struct plan_slot *slot, bool *reached);
+	int	(*request)(void *m, const struct muuid *volume, const struct layout *l, const struct obj_request *r);
 	int	(*note)(void *m, struct attach_note *n);
 	int	(*noted)(void *m, const struct attach_note *n);
 	/* Rosters that the kernel has committed, into @r: of MESHBLK_EV_ROSTER and VOLUME_GET. */
@@ -143,5 +147,12 @@ void attach_may(struct attach_agent *a, bool stopped, u64 lease);
  * Return: number of steps made; 0: all is as it should be, or waits; negative: the store's error.
  */
 int attach_turn(struct attach_agent *a, bool store_away, u64 now_ms);
+
+/* "work" in the details of status/H/V; NULL: the volume has no groups. */
+json_t *attach_work_json(const struct plan_work *w);
+/* Back again; without groups where @j is NULL, or is not such an object. */
+void attach_work_read(const json_t *j, struct plan_work *w);
+/* "whole", "rebuilding", "degraded", "down"; NULL: PLAN_UNSEEN. */
+const char *attach_health(u8 health);
 
 #endif

@@ -71,6 +71,8 @@ static int run(struct attach_vol *v)
 		return ops->del(m, &v->id, v->force, &v->last);
 	case ATTACH_READS:
 		return ops->slots(m, &v->rec, v->slot, v->reached);
+	case ATTACH_REQUESTS:
+		return ops->request(m, &v->id, v->rec.record, &v->request);
 	case ATTACH_NOTHING:
 		break;
 	}
@@ -116,6 +118,7 @@ static void done(struct attach_vol *v, enum attach_doing what)
 	case ATTACH_READS:
 		v->read_any = true;
 		break;
+	case ATTACH_REQUESTS:
 	case ATTACH_NOTHING:
 		break;
 	}
@@ -128,7 +131,7 @@ static const char *what_failed(enum attach_doing what)
 		[ATTACH_PUTS] = "this host's record of it cannot be written",
 		[ATTACH_ERASES] = "this host's record of it cannot be erased",
 		[ATTACH_SETS] = "the kernel does not take it", [ATTACH_DELS] = "the kernel does not let it go",
-		[ATTACH_READS] = "labels of its members cannot be read",
+		[ATTACH_READS] = "labels of its members cannot be read", [ATTACH_REQUESTS] = "a request",
 	};
 
 	return words[what];
@@ -142,6 +145,11 @@ int attach_go_on(struct attach_vol *v)
 	if (err == -EINPROGRESS)
 		return 0;
 	v->doing = ATTACH_NOTHING;
+	/* A failure is its answer: it is not tried again. */
+	if (what == ATTACH_REQUESTS) {
+		attach_requested(v, err);
+		return 1;
+	}
 	if (!err) {
 		done(v, what);
 		return 1;
@@ -169,6 +177,7 @@ void attach_vol_free(struct attach_vol *v)
 	free(v->found);
 	free(v->slot);
 	free(v->reached);
+	json_decref(v->details);
 	free(v);
 }
 

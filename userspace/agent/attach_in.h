@@ -10,6 +10,7 @@
  *   attach_note.c    rosters into the store, requests of the kernel as witness, the end of fresh
  *   attach_end.c     detach and release, a fenced kernel, what a crash left
  *   attach_again.c   by the record, while the store is away
+ *   attach_work.c    requests of want/H/V, each once; the work of groups in the background
  *   attach_say.c     status and events
  */
 #ifndef AGENT_ATTACH_IN_H
@@ -31,6 +32,7 @@ enum attach_doing {
 	ATTACH_SETS,
 	ATTACH_DELS,
 	ATTACH_READS,		/* labels, without the store */
+	ATTACH_REQUESTS,
 };
 
 /* What the kernel is to get beside the record. */
@@ -80,8 +82,14 @@ struct attach_vol {
 	bool	by_record;		/* the kernel has what it was given so */
 
 	u64	want;			/* revision of want/H/V that @again_ms is of */
+	/* attach_work.c */
+	struct obj_request request;	/* of ATTACH_REQUESTS */
+	struct muuid answered;		/* the last request that was carried out; null: none ... */
+	char	answer[OBJ_WORDS / 2];	/* ... and why it was not; empty: it was */
+
 	char	said[OBJ_TEXT];
 	char	words[OBJ_WORDS];
+	json_t	*details;
 	u64	said_ms;
 };
 
@@ -171,12 +179,15 @@ int attach_keep(struct attach_vol *v, const struct attach_objects *o);
 int attach_keep_reader(struct attach_vol *v, const struct attach_objects *o);
 int attach_note(struct attach_vol *v, const struct attach_objects *o);
 int attach_fresh(struct attach_vol *v, const struct attach_objects *o);
+int attach_request(struct attach_vol *v, const struct attach_objects *o);
 int attach_end(struct attach_vol *v, const struct attach_objects *o, bool force);
 int attach_fenced(struct attach_vol *v, const struct attach_objects *o);
 int attach_rest(struct attach_vol *v, const struct attach_objects *o);
 int attach_give_up(struct attach_vol *v, const struct attach_objects *o);
 int attach_reader_end(struct attach_vol *v);
 int attach_again(struct attach_vol *v);
+/* ATTACH_REQUESTS has ended: that is its answer. */
+void attach_requested(struct attach_vol *v, int err);
 /* Requests of the kernel for the store as witness, of all volumes. */
 int attach_answer(struct attach_agent *a, bool decides);
 

@@ -120,7 +120,8 @@ int attach_keep(struct attach_vol *v, const struct attach_objects *o)
 		step = attach_note(v, o);
 	if (!step)
 		step = attach_fresh(v, o);
-	if (!step)
-		say(v);
-	return step;
+	if (step)
+		return step;
+	say(v);
+	return attach_request(v, o);
 }

@@ -101,6 +101,11 @@ json_t *volumes_show(struct volumes *v, const struct muuid *volume)
 	return json_pack("{s:s}", "device", "/dev/mesh7");
 }
 
+json_t *volumes_stats(void)
+{
+	return json_pack("{s:[]}", "volumes");
+}
+
 static inline struct muuid host_id(u8 h)
 {
 	return rig_id('h', h);

@@ -37,7 +37,7 @@ $(LINK_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/link_rig.h
 # Volumes of a daemon, over a kernel that is made up.
 VOLUMES_OBJ  = $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(wildcard userspace/daemon/volumes*.c)) \
 	$(addprefix $(BUILD)/unit/obj/userspace/,daemon/job.o daemon/file.o libmesh/grow.o agent/copy.o agent/deal.o)
-VOLUMES_TEST := daemon_volumes daemon_volumes_end
+VOLUMES_TEST := daemon_volumes daemon_volumes_end daemon_volumes_work
 
 $(foreach t,$(VOLUMES_TEST),$(eval UNIT_EXTRA_$(t) = $$(sort $$(VOLUMES_OBJ) $$(CLUSTER_OBJ))) \
 	$(eval UNIT_LIBS_$(t) := -lsqlite3 -lpthread) $(eval UNIT_CFLAGS_$(t) := -D_GNU_SOURCE))

@@ -52,6 +52,14 @@ static struct {
 	struct meshblk_probe probe;
 	int	probe_err;
 	u32	probes;
+	/* VOLUME_SCRUB, VOLUME_REJOIN */
+	u32	requests;
+	struct mesh_scrub scrub;
+	bool	rejoins;
+	int	request_err;
+	/* other hosts, alike, that use the drives of this one */
+	u32	sessions;
+	struct meshtgt_session session;
 	/* the witness */
 	int	pipe[2];
 	struct meshblk_note note, noted;
@@ -84,7 +92,20 @@ int mesh_events_read(struct mesh *m, void (*fn)(void *priv, const struct mesh_ev
 	return 0;
 }
 
-const char *mesh_stat_name(unsigned int s) { return s == MESHBLK_S_READS ? "reads" : NULL; }
+const char *mesh_stat_name(unsigned int s)
+{
+	return s == MESHBLK_S_READS ? "reads" : s == MESHBLK_S_WRITES ? "writes" : NULL;
+}
+
+int meshtgt_sessions(struct mesh *m, struct meshtgt_session **out, size_t *n)
+{
+	(void)m;
+	*n = K.sessions;
+	*out = calloc(K.sessions + 1, sizeof(**out));
+	for (u32 i = 0; i < K.sessions; i++)
+		(*out)[i] = K.session;
+	return K.sessions ? 0 : -ENOENT;
+}
 
 int meshblk_targets(struct mesh *m, struct meshblk_target **out, size_t *n)
 {
@@ -258,6 +279,30 @@ int meshblk_volumes(struct mesh *m, struct meshblk_volume **out, size_t *n)
 }
 
 void meshblk_volumes_free(struct meshblk_volume *v, size_t n) { (void)n; free(v); }
+
+int meshblk_volume_scrub(struct mesh *m, const struct muuid *uuid, const struct mesh_scrub *s)
+{
+	(void)m;
+	lock();
+	K.requests++;
+	K.scrub = *s;
+	K.rejoins = false;
+	CU_ASSERT(muuid_equal(uuid, &K.v.uuid));
+	unlock();
+	return K.request_err;
+}
+
+int meshblk_volume_rejoin(struct mesh *m, const struct muuid *uuid, u32 member)
+{
+	(void)m;
+	lock();
+	K.requests++;
+	K.scrub = (struct mesh_scrub) { .index = member };
+	K.rejoins = true;
+	CU_ASSERT(muuid_equal(uuid, &K.v.uuid));
+	unlock();
+	return K.request_err;
+}
 
 int meshblk_member_probe(struct mesh *m, u32 target, const struct muuid *extent, struct meshblk_probe *out)
 {

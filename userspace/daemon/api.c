@@ -52,6 +52,7 @@ static const struct {
 	{ "task show", api_task_show, NEED_COPY },
 	{ "task cancel", api_task_cancel, NEED_DECIDE },
 	{ "event list", api_event_list, NEED_COPY },
+	{ "stats", api_stats, NEED_NOTHING },
 	{ "version", api_version, NEED_NOTHING },
 };
 

@@ -11,7 +11,7 @@
  *   api_drive.c    drive scan, list, unexport, drain, forget    api_export.c  drive export
  *   api_volume.c   volume create, extend, replace, evict, rename, set, delete
  *   api_attach.c   volume attach, detach
- *   api_show.c     volume list, show                 api_layout.c  a volume as JSON
+ *   api_show.c     volume list, show; stats          api_layout.c  a volume as JSON
  *   api_task.c     task list, show, cancel; event list
  *
  *       request -> objects (deal.h) -> store -> agents, controller -> copy -> answer
@@ -124,7 +124,7 @@ const char *api_drive_away(const struct api *a, const struct obj_drive *d);
 
 /* One for each verb. */
 api_step api_cluster_init, api_cluster_token, api_cluster_join, api_cluster_leave, api_cluster_status;
-api_step api_version;
+api_step api_version, api_stats;
 api_step api_host_list, api_host_remove, api_host_maintenance, api_host_set;
 api_step api_drive_scan, api_drive_list, api_drive_export, api_drive_unexport;
 api_step api_drive_drain, api_drive_forget;

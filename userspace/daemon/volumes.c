@@ -59,6 +59,7 @@ static void vol_free(struct vol *v)
 	work_end(&v->set);
 	work_end(&v->probe);
 	work_end(&v->end);
+	work_end(&v->request);
 	if (v->there)
 		meshblk_volume_free(&v->k);
 	free(v->roster);
@@ -71,7 +72,8 @@ static void prune(struct volumes *s)
 	struct vol **at = &s->vol, *v;
 
 	while ((v = *at)) {
-		if (!v->known || v->there || v->rosters || v->set.job || v->probe.job || v->end.job) {
+		if (!v->known || v->there || v->rosters || v->set.job || v->probe.job || v->end.job ||
+		    v->request.job) {
 			at = &v->next;
 			continue;
 		}
@@ -275,6 +277,7 @@ static int vol_kernel(void *m, const struct muuid *volume, struct attach_kernel 
 	snprintf(out->disk, sizeof(out->disk), "%s", k->disk);
 	fill_reason(k, out);
 	fill_bars(k, out);
+	vol_groups(k, &out->work);
 	if (out->state == ATTACH_OPENING)
 		fill_held(k, out);
 	return 0;
@@ -432,6 +435,7 @@ const struct attach_ops volumes_ops = {
 	.record_put = vol_record_put,
 	.record_erase = vol_record_erase,
 	.slots = vol_slots,
+	.request = vol_request,
 	.note = vol_note,
 	.noted = vol_noted,
 	.rosters = vol_rosters,

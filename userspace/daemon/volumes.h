@@ -38,5 +38,9 @@ extern const struct attach_ops volumes_ops;	/* @m: struct volumes */
 
 /* For meshctl: the kernel's answer about one volume, as JSON; NULL: it does not have it. */
 json_t *volumes_show(struct volumes *v, const struct muuid *volume);
+/* The work of its groups; false: the kernel does not have the volume, or cannot be read. */
+bool volumes_work(struct volumes *v, const struct muuid *volume, struct plan_work *out);
+/* Counters of what both kernel modules have: volumes, targets, and sessions of other hosts with this one. */
+json_t *volumes_stats(void);
 
 #endif

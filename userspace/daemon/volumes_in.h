@@ -7,6 +7,7 @@
  *     volumes_set.c      VOLUME_SET
  *     volumes_probe.c    MEMBER_PROBE of all members of a layout
  *     volumes_end.c      VOLUME_DEL; targets that no member uses go
+ *     volumes_groups.c   what groups do in the background; VOLUME_SCRUB, VOLUME_REJOIN
  *     volumes_show.c     the kernel's answer as JSON
  *     volumes_record.c   files attached/UUID
  *     volumes_witness.c  ROSTER_NOTE: a thread takes them into a queue
@@ -64,7 +65,7 @@ struct vol {
 	struct meshblk_volume k;
 	u32	rosters;
 	struct vol_roster *roster;
-	struct vol_work set, probe, end;
+	struct vol_work set, probe, end, request;
 };
 
 struct vol_witness;
@@ -96,6 +97,10 @@ int vol_note_kept(struct volumes *s, struct vol *v, struct obj_roster *r);
 int vol_note_groups(struct volumes *s, struct vol *v, const struct meshblk_group *g, u32 n,
 		    struct obj_roster *r);
 void vol_forget_rosters(struct vol *v);
+/* "in sync", "out": the @i-th member of a group. */
+const char *vol_role(const struct meshblk_group *g, u32 i);
+/* volumes_groups.c */
+void vol_groups(const struct meshblk_volume *k, struct plan_work *w);
 
 /* volumes_reach.c */
 
@@ -137,6 +142,7 @@ int vol_record_get(void *m, const struct muuid *volume, struct obj_attached *out
 int vol_records(void *m, struct muuid *out, u32 max);
 int vol_record_put(void *m, const struct obj_attached *r);
 int vol_record_erase(void *m, const struct muuid *volume);
+int vol_request(void *m, const struct muuid *volume, const struct layout *l, const struct obj_request *r);
 int vol_note(void *m, struct attach_note *n);
 int vol_noted(void *m, const struct attach_note *n);
 

@@ -11,6 +11,7 @@
  *   api_drive.c    drive scan, list, unexport, drain, forget    api_export.c  drive export
  *   api_volume.c   volume create, extend, replace, evict, rename, set, delete
  *   api_attach.c   volume attach, detach
+ *   api_scrub.c    volume scrub, rejoin              api_wait.c    volume wait
  *   api_show.c     volume list, show; stats          api_layout.c  a volume as JSON
  *   api_task.c     task list, show, cancel; event list
  *
@@ -48,6 +49,8 @@ int api_host(struct api *a, const char *text, const struct obj_host **out);
 int api_drive(struct api *a, const char *text, const struct obj_drive **out);
 int api_volume(struct api *a, const char *text, const struct obj_volume **out);
 int api_task(struct api *a, const char *text, const struct obj_task **out);
+/* A member by its number, or by the start of its drive's UUID or its extent's. */
+int api_member(struct api *a, const struct obj_volume *v, const char *text, u64 *place);
 /* UUIDs of a list of texts, as a JSON list; NULL: failed. */
 json_t *api_hosts(struct api *a, const json_t *texts, int *err);
 json_t *api_drives(struct api *a, const json_t *texts, int *err);
@@ -130,7 +133,7 @@ api_step api_drive_scan, api_drive_list, api_drive_export, api_drive_unexport;
 api_step api_drive_drain, api_drive_forget;
 api_step api_volume_create, api_volume_list, api_volume_show, api_volume_attach, api_volume_detach;
 api_step api_volume_extend, api_volume_replace, api_volume_evict, api_volume_rename, api_volume_set;
-api_step api_volume_delete;
+api_step api_volume_delete, api_volume_wait, api_volume_scrub, api_volume_rejoin;
 api_step api_task_list, api_task_show, api_task_cancel, api_event_list;
 
 #endif

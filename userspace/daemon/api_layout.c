@@ -107,6 +107,8 @@ static json_t *host_json(const struct api *a, const struct obj_volume *v, const 
 	jset_str(j, "mode", api_mode(w ? w->mode : PLAN_NONE));
 	jset_str(j, "state", !api_host_alive(a, host) ? "away" : s ? s->state : "waiting");
 	json_object_set_new(j, "device", api_device(s));
+	if (s && json_object_get(s->details, "work"))
+		json_object_set_new(j, "work", json_deep_copy(json_object_get(s->details, "work")));
 	if (s && s->words[0])
 		jset_str(j, "reason", s->words);
 	return j;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "userspace/daemon/api_in.h"
@@ -138,6 +139,27 @@ int api_volume(struct api *a, const char *text, const struct obj_volume **out)
 
 	*out = found;
 	return err;
+}
+
+int api_member(struct api *a, const struct obj_volume *v, const char *text, u64 *place)
+{
+	const struct layout *l = v->record;
+	unsigned int n = 0;
+	char *end;
+
+	*place = strtoul(text, &end, 10);
+	if (end != text && !*end && *place < l->members)
+		return 0;
+	for (u32 i = 0; i < l->members; i++) {
+		if (!starts(&l->member[i].drive, text) && !starts(&l->member[i].extent, text))
+			continue;
+		*place = i;
+		n++;
+	}
+	if (n == 1)
+		return 0;
+	return api_fail(a, -EINVAL, "usage", "MEMBER %.40s: volume %s has members 0 to %u: see 'meshctl volume show %s'",
+			text, l->name, l->members - 1, l->name);
 }
 
 static int task_fits(const struct api *a, const void *obj, const char *text)

@@ -239,19 +239,6 @@ int api_volume_extend(struct api *a)
 	return change(a, "volume extend", fill_extend);
 }
 
-static int member_place(struct api *a, const struct obj_volume *v, u64 *place)
-{
-	const char *text = api_text(a, "member") ? api_text(a, "member") : "";
-	char *end;
-	unsigned long n = strtoul(text, &end, 10);
-
-	if (end == text || *end || n >= v->record->members)
-		return api_fail(a, -EINVAL, "usage", "MEMBER %.20s: volume %s has members 0 to %u: see 'meshctl volume show %s'",
-				text, v->record->name, v->record->members - 1, v->record->name);
-	*place = n;
-	return 0;
-}
-
 static int fill_replace(struct api *a, struct change *c, const struct obj_volume *v, json_t *args)
 {
 	const struct obj_access *x = api_access_get(a, &v->plan.uuid);
@@ -260,7 +247,7 @@ static int fill_replace(struct api *a, struct change *c, const struct obj_volume
 	int err = check_ready(a, v);
 
 	(void)c;
-	err = err ?: member_place(a, v, &place);
+	err = err ?: api_member(a, v, api_text(a, "member") ? api_text(a, "member") : "", &place);
 	if (err)
 		return err;
 	if (!x || x->plan.mode != PLAN_RW)

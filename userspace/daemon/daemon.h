@@ -35,6 +35,7 @@ struct daemon {
 	struct disks *disks;
 	struct volumes *volumes;
 	struct control *control;
+	bool	scrub_never;		/* of the configuration */
 	bool	store_away;
 	u64	store_away_ms;		/* since */
 	bool	again;			/* it is of another cluster now: end, and start from the beginning */

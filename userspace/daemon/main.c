@@ -277,6 +277,7 @@ static int open_kernel(struct daemon *d)
 
 	if (err)
 		return err;
+	d->scrub_never = conf.scrub_never;
 	k.volumes = d->volumes;
 	d->kernel = kernel_open(&k);
 	return d->kernel ? 0 : -ENOMEM;

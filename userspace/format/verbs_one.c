@@ -144,6 +144,22 @@ static const struct verb_arg volume_set_opts[] = {
 	OPT_END,
 };
 
+static const struct verb_arg wait_opts[] = {
+	{ "--timeout", ARG_SECONDS, "timeout", "give up after that many seconds" },
+	OPT_END,
+};
+
+static const struct verb_arg scrub_opts[] = {
+	{ "--repair", ARG_FLAG, "repair", "write again what differs: what --from names of a mirror, what explains it of "
+	  "ec" },
+	{ "--from", ARG_MEMBER, "from", "with --repair: the member of a mirror whose copy is right" },
+	{ "--stop", ARG_FLAG, "stop", "end the scrub that runs" },
+	{ "--all", ARG_FLAG, "all", "every volume with redundancy that is attached for writing, on any host" },
+	{ "--timer", ARG_FLAG, "timer", "those of this host, and nothing where its meshd.conf has scrub = never" },
+	OPT_ID,
+	OPT_END,
+};
+
 static const struct verb_arg tasks_opts[] = {
 	{ "--all", ARG_FLAG, "all", "those that have ended, too" },
 	OPT_END,
@@ -240,6 +256,16 @@ const struct verb verbs[] = {
 	  "delete a volume: what is on it is lost; ^C leaves the rest to the cluster",
 	  "meshctl volume delete scratch --dry-run", RESULT_DONE },
 
+	{ "volume wait", { VOLUME }, wait_opts,
+	  "wait until all members of a volume have all data again, and a scrub is done",
+	  "meshctl volume wait data --timeout 600", RESULT_DONE },
+	{ "volume scrub", { { "[VOLUME]", ARG_TEXT, "volume", NULL } }, scrub_opts,
+	  "compare all members of a volume in the background",
+	  "meshctl volume scrub data && meshctl volume wait data", RESULT_DONE },
+	{ "volume rejoin", { VOLUME, MEMBER }, id_opts,
+	  "let a member in again that left its group too often",
+	  "meshctl volume rejoin data 2", RESULT_DONE },
+
 	{ "task list", { }, tasks_opts,
 	  "list the work of the cluster that goes on, and what it waits for",
 	  "meshctl task list --all", RESULT_TASKS },
@@ -276,8 +302,24 @@ static const char *export_wrong(const json_t *args)
 	return all || json_object_get(args, "path") ? NULL : "DEVICE is missing, or --all";
 }
 
+static const char *scrub_wrong(const json_t *args)
+{
+	bool all = json_is_true(json_object_get(args, "all")) || json_is_true(json_object_get(args, "timer"));
+	bool repair = json_is_true(json_object_get(args, "repair")), from = json_object_get(args, "from");
+
+	if (json_is_true(json_object_get(args, "stop")) && (repair || from))
+		return "--stop: ends a scrub, and goes with no other option";
+	if (from && !repair)
+		return "--from: says what --repair writes; add --repair";
+	if (all && (json_object_get(args, "volume") || from || json_object_get(args, "id")))
+		return "--all: scrubs every volume; leave out VOLUME, --from and --id";
+	return all || json_object_get(args, "volume") ? NULL : "VOLUME is missing, or --all";
+}
+
 const char *verbs_wrong(const struct verb *v, const json_t *args)
 {
+	if (!strcmp(v->words, "volume scrub"))
+		return scrub_wrong(args);
 	if (!strcmp(v->words, "drive export"))
 		return export_wrong(args);
 	if (!strcmp(v->words, "cluster join"))

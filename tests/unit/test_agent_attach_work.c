@@ -122,15 +122,22 @@ static void t_request(void)
 	rig_stop();
 }
 
-/* It waits for the disk, and ends with the attachment. */
+static void cut_off(const char *op)
+{
+	if (!strcmp(op, "set"))
+		W.h[0].cut = 3;
+}
+
+/* It waits for the disk. */
 static void t_request_early(void)
 {
 	rig_start();
 	VOLUME(.level = PROT_MIRROR);
-	W.h[0].cut = 3;
+	W.hook = cut_off;
 	WANT(0, PLAN_RW);
 	settle();
-	CU_ASSERT_FATAL(!serves(0));
+	W.hook = NULL;
+	CU_ASSERT_FATAL(W.h[0].k.there && !serves(0));
 	request(0, 1, OBJ_SCRUB, NULL);
 	settle();
 	CU_ASSERT_EQUAL(W.h[0].k.requests, 0);
@@ -240,6 +247,20 @@ static void t_status(void)
 	rig_stop();
 }
 
+/* An answer does not wait, whatever was reported a moment ago. */
+static void t_answer(void)
+{
+	begin();
+	W.h[0].k.work.health = PLAN_WHOLE;
+	later(0);
+	request(0, 1, OBJ_SCRUB_STOP, NULL);
+	for (int i = 0; i < 3; i++)
+		later(0);
+	CU_ASSERT_EQUAL(W.h[0].k.requests, 1);
+	CU_ASSERT(answer(0, "id")[0] && !requested(0));
+	rig_stop();
+}
+
 static const struct rig_test tests[] = {
 	{ "work as JSON", t_json },
 	{ "requests", t_request },
@@ -248,6 +269,7 @@ static const struct rig_test tests[] = {
 	{ "a request, and crashes", t_request_crash },
 	{ "a request, and the store goes away", t_request_away },
 	{ "work in the status", t_status },
+	{ "an answer in the status", t_answer },
 };
 
 int main(void)

@@ -167,6 +167,9 @@ static void test_request_wrong(void)
 	/* A mirror of two; of three with two in sync; without groups. */
 	CU_ASSERT_EQUAL(request(1, OBJ_SCRUB_REPAIR, 0), -EINVAL);
 	CU_ASSERT(said("--from"));
+	group[0].roles[1] = group[1].roles[1] = MESHBLK_ROLE_OUT;
+	CU_ASSERT_EQUAL(request(1, OBJ_SCRUB_REPAIR, 0), -EINVAL);
+	group[0].roles[1] = group[1].roles[1] = MESHBLK_ROLE_IN_SYNC;
 	L.segment[0].data = 3;
 	CU_ASSERT_EQUAL(request(1, OBJ_SCRUB_REPAIR, 0), -EINVAL);
 	group[0].roles[1] = MESHBLK_ROLE_JOINING;

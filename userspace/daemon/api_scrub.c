@@ -101,7 +101,6 @@ static int put(struct api *a, struct order *o)
 	w = *now;
 	w.request = o->r;
 	deal_begin(&d, a->d->copy);
-	deal_same(&d, &(struct key) { .kind = KEY_ACCESS, .volume = o->volume });
 	deal_put(&d, KEY_WANT, &w, 0);
 	ret = api_deal(a, &d);
 	o->put = ret == 1;
@@ -161,8 +160,7 @@ static int orders_step(struct api *a, struct orders *s)
 		if (!s->all)
 			return ret;
 		s->failed = true;
-		api_note(a, "%s", a->error[0] ? a->error : strerror(-ret));
-		a->error[0] = 0;
+		api_note(a, "%s", a->error);
 	}
 	if (waits)
 		return -EINPROGRESS;

@@ -258,6 +258,14 @@ static void t_answer(void)
 		later(0);
 	CU_ASSERT_EQUAL(W.h[0].k.requests, 1);
 	CU_ASSERT(answer(0, "id")[0] && !requested(0));
+	/* One that cannot be written is owed: the request stays until it is there. */
+	strcpy(W.h[0].k.work.why, "\1");
+	request(0, 2, OBJ_SCRUB_STOP, NULL);
+	settle();
+	CU_ASSERT(requested(0) && W.h[0].k.requests == 2);
+	W.h[0].k.work.why[0] = 0;
+	settle();
+	CU_ASSERT(!requested(0) && W.h[0].k.requests == 2);
 	rig_stop();
 }
 

@@ -228,6 +228,11 @@ UNIT_EXTRA_plan_grant := $(GRANT_OBJ)
 $(GRANT_OBJ) $(BUILD)/unit/test_plan_grant.o: userspace/plan/grant.h
 $(BUILD)/unit/test_plan_grant: $(GRANT_OBJ)
 
+HEALTH_OBJ := $(BUILD)/unit/obj/userspace/plan/health.o
+UNIT_EXTRA_plan_health := $(HEALTH_OBJ)
+$(HEALTH_OBJ) $(BUILD)/unit/test_plan_health.o: userspace/plan/health.h
+$(BUILD)/unit/test_plan_health: $(HEALTH_OBJ)
+
 # The daemon: its configuration and its membership of a cluster, without a kernel.
 DAEMON_OBJ = $(addprefix $(BUILD)/unit/obj/userspace/daemon/,$(1:%=%.o))
 DAEMON_CONF_OBJ    := $(call DAEMON_OBJ,conf file) $(BUILD)/unit/obj/userspace/store/address.o

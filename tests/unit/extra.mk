@@ -176,8 +176,8 @@ $(VOLUMES_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/kernel_rig.h tests/unit/age
 # What a daemon does with the store's objects, over a store in a file.
 AGENT_OBJ  := $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(wildcard userspace/agent/*.c))
 AGENT_PLAN := $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(wildcard userspace/plan/*.c))
-AGENT_TEST := agent_attach agent_attach_crash agent_attach_keep agent_copy agent_drain agent_drive agent_export \
-	agent_host agent_tasks export_judge
+AGENT_TEST := agent_attach agent_attach_crash agent_attach_keep agent_copy agent_drain agent_drive agent_event \
+	agent_export agent_host agent_tasks export_judge
 
 $(foreach t,$(AGENT_TEST),$(eval UNIT_EXTRA_$(t) := $(AGENT_OBJ) $(CLUSTER_OBJ) $(AGENT_PLAN)) \
 	$(eval UNIT_LIBS_$(t) := -lsqlite3 -lpthread) $(eval UNIT_CFLAGS_$(t) := -D_GNU_SOURCE))
@@ -185,6 +185,7 @@ $(foreach t,$(AGENT_TEST),$(eval UNIT_EXTRA_$(t) := $(AGENT_OBJ) $(CLUSTER_OBJ) 
 # A store that does not answer; hosts that die.
 UNIT_LDFLAGS_agent_host := -Wl,--wrap=store_identity,--wrap=store_txn_settle
 UNIT_LDFLAGS_agent_export := -Wl,--wrap=store_txn_settle
+UNIT_LDFLAGS_agent_event := -Wl,--wrap=store_txn_settle
 
 # Their transactions are judged as by a store host.
 JUDGED_TEST := agent_export agent_host

@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "userspace/agent/attach_in.h"
+#include "userspace/agent/event.h"
 
 static u64 wall_ns(void)
 {
@@ -116,11 +117,11 @@ void attach_unsay(struct attach_vol *v)
 
 void attach_event(const struct attach_vol *v, struct deal *d, const char *what, const char *format, ...)
 {
-	struct obj_event e = { .host = v->a->host, .serial = wall_ns(), .volume = v->id };
+	struct obj_event e;
 	va_list ap;
 
-	e.at = e.serial / 1000000;
-	snprintf(e.what, sizeof(e.what), "%s", what);
+	event_begin(&e, &v->a->host, what);
+	e.volume = v->id;
 	va_start(ap, format);
 	vsnprintf(e.words, sizeof(e.words), format, ap);
 	va_end(ap);

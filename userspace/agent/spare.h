@@ -3,7 +3,7 @@
  * The controller replaces lost members by spares: it requests tasks "volume replace".
  *
  *   alive/H, device/H, host/H  -->  since when each member's drive is away (in memory)
- *   volume/V, access/V, roster/V --> plan_spare() --> task/T: replace, which counts the spare
+ *   volume/V, access/V, roster/V --> plan_spare() --> task/T: replace, which counts the spare; event/H/S
  *
  * A controller that begins to lead counts from then on: a spare comes later, never too early.
  */
@@ -18,6 +18,9 @@ struct spare_watch;
 
 struct spares {
 	struct tasks *tasks;	/* its copy follows device/, too */
+	/* The event of a request, which is in the store; NULL: reported there alone. */
+	void	(*report)(void *priv, const struct obj_event *e);
+	void	*priv;
 	struct spare_watch *watch;	/* of this file, as the next one */
 	u32	watches;
 };

@@ -36,8 +36,9 @@ $(LINK_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/link_rig.h
 
 # Volumes of a daemon, over a kernel that is made up.
 VOLUMES_OBJ  = $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(wildcard userspace/daemon/volumes*.c)) \
-	$(addprefix $(BUILD)/unit/obj/userspace/,daemon/job.o daemon/file.o libmesh/grow.o agent/copy.o agent/deal.o)
-VOLUMES_TEST := daemon_volumes daemon_volumes_end
+	$(addprefix $(BUILD)/unit/obj/userspace/,daemon/job.o daemon/file.o libmesh/grow.o agent/copy.o agent/deal.o \
+	agent/event.o plan/health.o)
+VOLUMES_TEST := daemon_volumes daemon_volumes_end daemon_watch
 
 $(foreach t,$(VOLUMES_TEST),$(eval UNIT_EXTRA_$(t) = $$(sort $$(VOLUMES_OBJ) $$(CLUSTER_OBJ))) \
 	$(eval UNIT_LIBS_$(t) := -lsqlite3 -lpthread) $(eval UNIT_CFLAGS_$(t) := -D_GNU_SOURCE))
@@ -223,6 +224,15 @@ $(DAEMON_JOB): UNIT_CFLAGS += -D_GNU_SOURCE
 $(DAEMON_JOB): $(wildcard userspace/daemon/*.h)
 $(BUILD)/unit/test_daemon_job: $(DAEMON_JOB)
 $(BUILD)/unit/test_daemon_job.o: userspace/daemon/job.h
+
+# The program that is run at events.
+HOOK_OBJ := $(DAEMON_JOB)
+UNIT_EXTRA_daemon_hook  := $(HOOK_OBJ)
+UNIT_LIBS_daemon_hook   := -lpthread
+UNIT_CFLAGS_daemon_hook := -D_GNU_SOURCE
+UNIT_LDFLAGS_daemon_hook := -Wl,--wrap=pthread_create
+$(BUILD)/unit/test_daemon_hook: $(HOOK_OBJ)
+$(BUILD)/unit/test_daemon_hook.o: userspace/daemon/hook.c $(wildcard userspace/daemon/*.h)
 
 GRANT_OBJ := $(BUILD)/unit/obj/userspace/plan/grant.o
 UNIT_EXTRA_plan_grant := $(GRANT_OBJ)

@@ -429,10 +429,38 @@ static inline void make_layout(bool linear)
 	CU_ASSERT_EQUAL(layout_check(&L), 0);
 }
 
+/* Events, one after another: "degraded 1;"; a test that has none leaves them. */
+static char events[1024];
+static struct obj_event event;	/* the last one, without details */
+static u32 event_how;
+
+static void on_event(void *priv, const struct obj_event *e, u32 how)
+{
+	const json_t *member = json_object_get(e->details, "member");
+	size_t n = strlen(events);
+
+	(void)priv;
+	if (member)
+		snprintf(events + n, sizeof(events) - n, "%s %u;", e->what, (u32)json_integer_value(member));
+	else
+		snprintf(events + n, sizeof(events) - n, "%s;", e->what);
+	event = *e;
+	event.details = NULL;
+	event_how = how;
+}
+
+static char noted_words[512];
+
+static void on_note(void *priv, const char *words)
+{
+	(void)priv;
+	snprintf(noted_words, sizeof(noted_words), "%s", words);
+}
+
 static void open_volumes(void)
 {
 	const struct volumes_config c = { .host = rig_id('h', 1), .state = folder, .disks = DISKS, .copy = A,
-					  .log = on_log };
+					  .log = on_log, .note = on_note, .event = on_event };
 
 	OK(volumes_open(&c, &V));
 }

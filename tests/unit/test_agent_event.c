@@ -168,7 +168,7 @@ int main(void)
 	static const struct rig_test tests[] = {
 		{ "events are written in their order", t_written },
 		{ "they wait for the store", t_waits },
-		{ "so many wait", t_bounded },
+		{ "that many wait", t_bounded },
 		{ "a clock that was set back", t_serial },
 	};
 

@@ -18,6 +18,8 @@
 #include "userspace/daemon/kernel.h"
 #include "userspace/daemon/log.h"
 #include "userspace/daemon/machine.h"
+#include "userspace/daemon/report.h"
+#include "userspace/daemon/hook.h"
 
 #define DISKS	3
 
@@ -137,6 +139,22 @@ int spares_turn(struct spares *s, u64 now)
 	return 0;
 }
 void spares_end(struct spares *s) { (void)s; W.spares = 0; }
+int events_turn(struct events *e, u64 now)
+{
+	CU_ASSERT(e->copy && now == W.now);
+	return step('v');
+}
+
+void events_end(struct events *e) { (void)e; call('V'); }
+void hook_turn(struct hook *h) { (void)h; call('x'); }
+void volumes_watch(struct volumes *v, u64 now) { (void)v; CU_ASSERT_EQUAL(now, W.now); call('w'); }
+void report_event(void *daemon, const struct obj_event *e, u32 how)
+{
+	CU_ASSERT(daemon == &d && how == REPORT_STORED);
+	CU_ASSERT_STRING_EQUAL(e->what, "spare");
+	call('p');
+}
+
 int export_turn(struct export_agent *e) { CU_ASSERT_FALSE(e->stopped); return step('e'); }
 void export_end(struct export_agent *e) { (void)e; }
 
@@ -276,10 +294,10 @@ static void test_order(void)
 {
 	begin();
 	turn();
-	CU_ASSERT_STRING_EQUAL(W.calls, "kchlteda" "rARC");
+	CU_ASSERT_STRING_EQUAL(W.calls, "kchltveda" "rARC");
 	CU_ASSERT_EQUAL(W.timeout, 3000);
 	turn();
-	CU_ASSERT_STRING_EQUAL(W.calls, "kchlteda" "AC");
+	CU_ASSERT_STRING_EQUAL(W.calls, "kchltveda" "AC");
 	CU_ASSERT_EQUAL(disk[0].begins, 1);
 	end();
 }
@@ -289,7 +307,7 @@ static void test_until_no_step(void)
 	begin();
 	W.steps = 3;
 	turn();
-	CU_ASSERT_STRING_EQUAL(W.calls, "kchlteda" "chlteda" "rARC");
+	CU_ASSERT_STRING_EQUAL(W.calls, "kchltveda" "chltveda" "rARC");
 	/* Agents that never end leave room for events. */
 	W.steps = 100000;
 	turn();
@@ -311,7 +329,7 @@ static void test_away(void)
 	CU_ASSERT_EQUAL(d.store_away_ms, W.now - 5000);
 	W.state = HOST_UP;
 	turn();
-	CU_ASSERT_STRING_EQUAL(W.calls, "khltedaAC");
+	CU_ASSERT_STRING_EQUAL(W.calls, "khltvedaAC");
 	CU_ASSERT_TRUE(!d.store_away && !W.attach_away && W.timeout == 3000);
 	end();
 }
@@ -366,7 +384,7 @@ static void test_roles(void)
 	begin();
 	W.role = PLAN_STORAGE;
 	turn();
-	CU_ASSERT_STRING_EQUAL(W.calls, "kchedarARC");
+	CU_ASSERT_STRING_EQUAL(W.calls, "kchvedarARC");
 	W.role = PLAN_STORE;
 	turn();
 	CU_ASSERT_TRUE(W.spares > 0);
@@ -480,7 +498,7 @@ static void test_run(void)
 	memset(W.calls, 0, sizeof(W.calls));
 	end();
 	/* Of another cluster: the former one has no lease of this host any more. */
-	CU_ASSERT_STRING_EQUAL(W.calls, "LH");
+	CU_ASSERT_STRING_EQUAL(W.calls, "LHV");
 }
 
 /* A module, as a pipe that has an event. Return: the end of it that writes. */
@@ -536,7 +554,29 @@ static void test_signal(void)
 	CU_ASSERT_FALSE(d.again);
 	memset(W.calls, 0, sizeof(W.calls));
 	end();
-	CU_ASSERT_STRING_EQUAL(W.calls, "L");
+	CU_ASSERT_STRING_EQUAL(W.calls, "LV");
+}
+
+/* After all agents, so that what they did is seen; also while the store is away. */
+static void test_reports(void)
+{
+	const struct obj_event e = { .what = "spare" };
+
+	begin();
+	d.volumes = (struct volumes *)&W;
+	d.hook = (struct hook *)&W;
+	W.kernel_fd = -1;
+	turn();
+	CU_ASSERT_STRING_EQUAL(W.calls, "kchltveda" "wx" "rARC");
+	W.state = HOST_AWAY;
+	turn();
+	CU_ASSERT_STRING_EQUAL(W.calls, "kchawxAC");
+	memset(W.calls, 0, sizeof(W.calls));
+	d.spares.report(d.spares.priv, &e);
+	CU_ASSERT_STRING_EQUAL(W.calls, "p");
+	d.volumes = NULL;
+	d.hook = NULL;
+	end();
 }
 
 int main(void)
@@ -545,7 +585,8 @@ int main(void)
 		{ "order", test_order }, { "until no step", test_until_no_step }, { "store away", test_away },
 		{ "not yet", test_not_yet }, { "stopped", test_stopped }, { "roles", test_roles },
 		{ "disks", test_disks }, { "rescan", test_rescan }, { "removed hosts", test_removed },
-		{ "run", test_run }, { "kernel's events", test_kernel_events }, { "signal", test_signal }, { NULL, NULL },
+		{ "run", test_run }, { "kernel's events", test_kernel_events }, { "signal", test_signal },
+		{ "reports", test_reports }, { NULL, NULL },
 	};
 	sigset_t set;
 

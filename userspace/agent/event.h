@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * event/H/S: what happened on this host, for people. Nothing is decided from it.
+ * event/H/S: what happened on this host, human-readable. Nothing is decided from it.
  *
  *   event_begin() - words - deal_put() in the transaction that does it, or
  *                           events_add() --> 32 wait while the store is away --> events_turn()

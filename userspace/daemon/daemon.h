@@ -6,6 +6,7 @@
 #include <systemd/sd-event.h>
 
 #include "userspace/agent/attach.h"
+#include "userspace/agent/event.h"
 #include "userspace/agent/export.h"
 #include "userspace/agent/host.h"
 #include "userspace/agent/spare.h"
@@ -15,6 +16,7 @@
 #include "userspace/daemon/volumes.h"
 
 struct control;
+struct hook;
 struct kernel;
 struct loop;
 struct this_machine;
@@ -32,6 +34,8 @@ struct daemon {
 	struct tasks tasks;		/* while this host may lead */
 	struct export_agent exports;
 	struct attach_agent *attach;
+	struct events events;		/* that wait for the store */
+	struct hook *hook;		/* NULL: none is run */
 	struct disks *disks;
 	struct volumes *volumes;
 	struct control *control;
@@ -57,5 +61,7 @@ void daemon_end(struct daemon *d);
 
 /* Any thread. */
 void daemon_log(void *priv, const char *words);
+/* The same for a change that is no trouble. */
+void daemon_note(void *priv, const char *words);
 
 #endif

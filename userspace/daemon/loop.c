@@ -25,10 +25,12 @@
 #include <unistd.h>
 
 #include "userspace/daemon/control.h"
+#include "userspace/daemon/hook.h"
 #include "userspace/daemon/job.h"
 #include "userspace/daemon/kernel.h"
 #include "userspace/daemon/log.h"
 #include "userspace/daemon/machine.h"
+#include "userspace/daemon/report.h"
 
 #define TICK_US		1000000ULL
 #define ROUNDS_MAX	64	/* then events have a turn */
@@ -258,6 +260,8 @@ static int deciding(struct daemon *d, u64 now)
 	} else {
 		spares_end(&d->spares);
 	}
+	n = stopped ? 0 : events_turn(&d->events, now);
+	steps += n > 0 ? n : 0;
 	if (!d->disks)
 		return steps;
 	n = stopped ? 0 : export_turn(&d->exports);
@@ -280,6 +284,11 @@ static int agents(struct daemon *d, u64 now)
 	if ((may || d->store_away) && kernel_there(d->kernel))
 		n = attach_turn(d->attach, d->store_away, now);
 	return steps + (n > 0 ? n : 0);
+}
+
+static void report_spare(void *priv, const struct obj_event *e)
+{
+	report_event(priv, e, REPORT_STORED);
 }
 
 static void notify(struct daemon *d)
@@ -331,6 +340,10 @@ void daemon_turn(struct daemon *d)
 		steps = agents(d, now);
 	while (steps && ++rounds < ROUNDS_MAX);
 	d->loop->more = steps;
+	if (d->volumes)
+		volumes_watch(d->volumes, now);
+	if (d->hook)
+		hook_turn(d->hook);
 	if (d->disks) {
 		rescan(d, now);
 		if (copy_whole(d->copy))
@@ -469,7 +482,8 @@ int daemon_begin(struct daemon *d)
 					.machine = d->machine };
 	d->lead = (struct lead) { .copy = d->copy, .host = d->host, .seconds = LEASE_SECONDS };
 	d->tasks = (struct tasks) { .copy = d->copy, .lead = &d->lead };
-	d->spares = (struct spares) { .tasks = &d->tasks };
+	d->spares = (struct spares) { .tasks = &d->tasks, .report = report_spare, .priv = d };
+	d->events = (struct events) { .copy = d->copy };
 	d->exports = (struct export_agent) { .copy = d->copy, .host = d->host, .ops = &disks_export_ops,
 					     .machine = d->disks };
 	d->attach = attach_open(d->copy, &d->host, &volumes_ops, d->volumes);
@@ -507,6 +521,7 @@ void daemon_end(struct daemon *d)
 		attach_close(d->attach);
 	export_end(&d->exports);
 	spares_end(&d->spares);
+	events_end(&d->events);
 	copy_close(d->copy);
 	if (d->store)
 		store_close(d->store);

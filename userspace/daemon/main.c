@@ -17,9 +17,11 @@
 
 #include "userspace/daemon/conf.h"
 #include "userspace/daemon/control.h"
+#include "userspace/daemon/hook.h"
 #include "userspace/daemon/kernel.h"
 #include "userspace/daemon/log.h"
 #include "userspace/daemon/machine.h"
+#include "userspace/daemon/report.h"
 
 static const char usage[] =
 	"Usage: meshd [OPTION...]\n"
@@ -271,7 +273,7 @@ static void forget_former(struct daemon *d)
 static int open_kernel(struct daemon *d)
 {
 	struct volumes_config v = { .host = d->host, .state = conf.state, .disks = d->disks, .copy = d->copy,
-				    .log = daemon_log };
+				    .log = daemon_log, .note = daemon_note, .event = report_event, .priv = d };
 	struct kernel_config k = { .cluster = d->cluster, .disks = conf.no_target ? NULL : d->disks };
 	int err = volumes_open(&v, &d->volumes);
 
@@ -280,6 +282,20 @@ static int open_kernel(struct daemon *d)
 	k.volumes = d->volumes;
 	d->kernel = kernel_open(&k);
 	return d->kernel ? 0 : -ENOMEM;
+}
+
+/* One that may not be run is named now: at its first event it would be too late. */
+static int open_hook(struct daemon *d)
+{
+	const char *wrong;
+
+	if (!conf.hook[0])
+		return 0;
+	wrong = hook_wrong(conf.hook);
+	if (wrong)
+		log_warn("hook %s is not run as it is: %s", conf.hook, wrong);
+	d->hook = hook_new(conf.hook);
+	return d->hook ? 0 : -ENOMEM;
 }
 
 static int open_all(struct daemon *d)
@@ -301,6 +317,8 @@ static int open_all(struct daemon *d)
 	}
 	if (!err)
 		err = open_kernel(d);
+	if (!err)
+		err = open_hook(d);
 	if (!err)
 		err = daemon_begin(d);
 	if (!err)
@@ -342,8 +360,6 @@ int main(int argc, char **argv)
 	umask(0077);
 	/* Before any thread: what they map is locked, too. */
 	stay_in_memory();
-	if (conf.hook[0])
-		log_warn("hook %s is not run: see 'meshctl event list'", conf.hook);
 	if (lock_state())
 		return 1;
 	if (identity)
@@ -358,6 +374,7 @@ int main(int argc, char **argv)
 		log_info("ends; drives stay exported and volumes attached");
 	control_close(d.control);
 	daemon_end(&d);
+	hook_free(d.hook);
 	if (d.again && !err)
 		start_again(argv);
 	/* Transactions are whole whenever they end: no need to wait for the threads. */

@@ -61,6 +61,7 @@ static void vol_free(struct vol *v)
 	work_end(&v->end);
 	if (v->there)
 		meshblk_volume_free(&v->k);
+	watch_free(v);
 	free(v->roster);
 	free(v);
 }
@@ -130,9 +131,12 @@ int vol_look(struct volumes *s, struct vol *v)
 		return vol_fail(s, err, "the kernel does not say what it has: %.200s", mesh_why(s->m));
 	v->known = true;
 	v->there = !err;
+	v->fenced = v->fenced && v->there;
 	/* The rosters of a fenced volume are the other host's. */
-	if (fenced(v))
+	if (fenced(v)) {
 		vol_forget_rosters(v);
+		watch_fenced(s, v);
+	}
 	for (u32 i = 0; v->there && !fenced(v) && i < v->k.nr_groups; i++)
 		if (v->k.groups[i].any)
 			keep(v, v->k.groups[i].place, v->k.groups[i].roster);
@@ -322,6 +326,7 @@ static void on_event(void *priv, const struct mesh_event *e)
 		return;
 	if (e->event == MESHBLK_EV_TARGET_STATE) {
 		reach_event(s, e);
+		log_target(s, e);
 		return;
 	}
 	v = vol_find(s, &e->uuid);
@@ -330,6 +335,8 @@ static void on_event(void *priv, const struct mesh_event *e)
 	v->known = false;
 	if (e->event == MESHBLK_EV_FENCED)
 		vol_forget_rosters(v);
+	else if (e->event == MESHBLK_EV_VOLUME_STATE)
+		log_volume(s, v, e);
 	else if (e->event == MESHBLK_EV_ROSTER && e->roster)
 		keep(v, e->place, e->roster);
 }

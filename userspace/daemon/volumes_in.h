@@ -8,6 +8,8 @@
  *     volumes_probe.c    MEMBER_PROBE of all members of a layout
  *     volumes_end.c      VOLUME_DEL; targets that no member uses go
  *     volumes_show.c     the kernel's answer as JSON
+ *     volumes_watch.c    events of members and of volumes, once a second
+ *     volumes_log.c      what the kernel reports, as lines by names
  *     volumes_record.c   files attached/UUID
  *     volumes_witness.c  ROSTER_NOTE: a thread takes them into a queue
  *       volumes_reach.c  how a member is reached: targets by host, local drives
@@ -46,6 +48,7 @@ struct vol_target {
 	char	addr[LAYOUT_ADDR];
 	u16	port;
 	bool	failed;		/* no session came about at this address */
+	char	said[160];	/* the last line about it */
 };
 
 /* A roster that the kernel has committed. */
@@ -65,6 +68,9 @@ struct vol {
 	u32	rosters;
 	struct vol_roster *roster;
 	struct vol_work set, probe, end;
+	struct vol_watch *watch;	/* of volumes_watch.c; NULL: it is not watched */
+	bool	fenced;		/* that was reported */
+	char	said[48];	/* the last line about it */
 };
 
 struct vol_witness;
@@ -80,6 +86,7 @@ struct volumes {
 	bool	sweeps;		/* targets may be without members */
 	struct vol_work sweep;
 	struct vol_witness *witness;
+	u64	watch_ms;	/* of the last pass of volumes_watch() */
 	char	words[OBJ_WORDS];
 };
 
@@ -139,6 +146,14 @@ int vol_record_put(void *m, const struct obj_attached *r);
 int vol_record_erase(void *m, const struct muuid *volume);
 int vol_note(void *m, struct attach_note *n);
 int vol_noted(void *m, const struct attach_note *n);
+
+/* volumes_watch.c */
+void watch_free(struct vol *v);
+/* The kernel says that the volume is fenced: an event, once. */
+void watch_fenced(struct volumes *s, struct vol *v);
+/* volumes_log.c: MESHBLK_EV_TARGET_STATE, MESHBLK_EV_VOLUME_STATE of @v. */
+void log_target(struct volumes *s, const struct mesh_event *e);
+void log_volume(struct volumes *s, struct vol *v, const struct mesh_event *e);
 
 /* The folder of records. 0 or a negative errno. */
 int vol_records_open(struct volumes *s);

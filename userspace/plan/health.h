@@ -17,8 +17,7 @@
 #ifndef PLAN_HEALTH_H
 #define PLAN_HEALTH_H
 
-#include <linux/types.h>
-#include <stdbool.h>
+#include "userspace/format/uuid.h"
 
 #define PLAN_DOWN_MS	10000	/* a link that pauses, or another layout, takes less */
 #define PLAN_FIRST_MS	60000	/* the first attach may wait for members */

@@ -11,12 +11,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdarg.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
 #include "tests/unit/agent_rig.h"
 #include "userspace/agent/tasks.h"
 #include "userspace/daemon/api_in.h"
+#include "userspace/daemon/host_check.h"
 #include "userspace/daemon/job.h"
 
 #define GIB	(1ULL << 30)
@@ -99,6 +101,31 @@ json_t *volumes_show(struct volumes *v, const struct muuid *volume)
 	(void)v;
 	(void)volume;
 	return json_pack("{s:s}", "device", "/dev/mesh7");
+}
+
+/* The way to a host: the test's, on the thread of a job. */
+static struct host_check checked;
+static _Atomic unsigned int checks;
+static _Atomic bool check_bad;
+
+void host_check_line(struct host_check *c, enum host_verdict v, const char *what, const char *fmt, ...)
+{
+	struct host_check_line *l = &c->line[c->lines++];
+	va_list ap;
+
+	l->verdict = v;
+	snprintf(l->what, sizeof(l->what), "%s", what);
+	va_start(ap, fmt);
+	vsnprintf(l->text, sizeof(l->text), fmt, ap);
+	va_end(ap);
+}
+
+void host_check_run(struct host_check *c)
+{
+	checked = *c;
+	checks++;
+	host_check_line(c, check_bad ? HOST_CHECK_BAD : HOST_CHECK_OK, "link", "the test's way");
+	host_check_line(c, HOST_CHECK_NOTE, "session", "none was tried");
 }
 
 static inline struct muuid host_id(u8 h)

@@ -79,6 +79,16 @@ unsigned int disk_dev_metadata(int fd)
 	return 0;
 }
 
+static _Atomic u16 smart_used;		/* 0: the device has no SMART */
+static _Atomic unsigned int smart_reads;
+
+void disk_dev_smart(int fd, struct obj_smart *out)
+{
+	(void)fd;
+	smart_reads++;
+	*out = (struct obj_smart) { .known = smart_used, .used = smart_used };
+}
+
 void disk_dev_cache_off(int fd, const char *name)
 {
 	(void)fd;

@@ -234,6 +234,10 @@ UNIT_LDFLAGS_daemon_hook := -Wl,--wrap=pthread_create
 $(BUILD)/unit/test_daemon_hook: $(HOOK_OBJ)
 $(BUILD)/unit/test_daemon_hook.o: userspace/daemon/hook.c $(wildcard userspace/daemon/*.h)
 
+# The way to a host, over a kernel of the test.
+UNIT_CFLAGS_daemon_check := -D_GNU_SOURCE
+$(BUILD)/unit/test_daemon_check.o: userspace/daemon/host_check.c $(wildcard userspace/daemon/*.h userspace/libmesh/*.h)
+
 GRANT_OBJ := $(BUILD)/unit/obj/userspace/plan/grant.o
 UNIT_EXTRA_plan_grant := $(GRANT_OBJ)
 $(GRANT_OBJ) $(BUILD)/unit/test_plan_grant.o: userspace/plan/grant.h
@@ -293,7 +297,7 @@ $(BUILD)/unit/test_daemon_machine.o: $(wildcard userspace/daemon/*.h userspace/a
 API_OBJ  := $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(wildcard userspace/daemon/api*.c) \
 	$(addprefix userspace/daemon/,control.c job.c) userspace/format/verbs_one.c userspace/store/token.c \
 	userspace/store/address.c userspace/store/secret.c)
-API_TEST := daemon_api daemon_api_lists daemon_control daemon_verbs
+API_TEST := daemon_api daemon_api_lists daemon_api_seen daemon_control daemon_verbs
 
 $(foreach t,$(API_TEST),$(eval UNIT_EXTRA_$(t) := $(API_OBJ) $(AGENT_OBJ) $(CLUSTER_OBJ) $(AGENT_PLAN)) \
 	$(eval UNIT_LIBS_$(t) := -lsystemd -lsqlite3 -lgnutls -lpthread) $(eval UNIT_CFLAGS_$(t) := -D_GNU_SOURCE))

@@ -197,6 +197,10 @@ static void fill_device(void *x)
 		k->exportable = i == 1;
 		if (i != 1)
 			RND_TEXT(k->why, ANY);
+		if (i != 2)
+			k->smart = (struct obj_smart) { .known = true, .warning = rnd_below(256),
+							.temperature = rnd_below(400), .used = rnd_below(256),
+							.spare = rnd_below(101), .media_errors = rnd63() };
 	}
 }
 

@@ -549,6 +549,39 @@ static void t_disks(void)
 	end();
 }
 
+static void t_smart(void)
+{
+	u64 modified;
+
+	begin();
+	put_cluster(1, 1);
+	set_disk(0, "/dev/a", NULL);
+	dev.disks = 1;
+	turns();
+	modified = device_item()->modified;
+	/* some degrees are no change, percents of use are */
+	dev.disk[0].smart = (struct obj_smart) { .known = true, .temperature = 40, .used = 7 };
+	now += 10 * SECOND;
+	turns();
+	CU_ASSERT(device_item()->modified > modified);
+	modified = device_item()->modified;
+	dev.disk[0].smart.temperature = 44;
+	now += 10 * SECOND;
+	turns();
+	CU_ASSERT_EQUAL(device_item()->modified, modified);
+	dev.disk[0].smart.temperature = 35;
+	now += 10 * SECOND;
+	turns();
+	CU_ASSERT(device_item()->modified > modified);
+	modified = device_item()->modified;
+	dev.disk[0].smart.used = 8;
+	now += 10 * SECOND;
+	turns();
+	CU_ASSERT(device_item()->modified > modified);
+	CU_ASSERT_EQUAL(((const struct obj_device *)device_item()->obj)->disk[0].smart.used, 8);
+	end();
+}
+
 /* The store stops answering, and is back when this host's lease has ended. */
 static void t_away(void)
 {
@@ -630,6 +663,7 @@ static const struct rig_test tests[] = {
 	{ "host", t_host },
 	{ "removed", t_removed },
 	{ "disks", t_disks },
+	{ "SMART values", t_smart },
 	{ "away", t_away },
 	{ "found", t_found },
 };

@@ -97,7 +97,7 @@ static const char *pass_after(u64 ms)
 }
 
 /* The kernel does not have the volume for a moment: all is forgotten. */
-static void anew(void)
+static void from_start(void)
 {
 	K.there = false;
 	pass();
@@ -221,7 +221,7 @@ static void t_attached_again(void)
 	role(3, MESHBLK_ROLE_IN_SYNC);
 	CU_ASSERT_STRING_EQUAL(pass(), "healed;");
 	/* A first attach takes longer. */
-	anew();
+	from_start();
 	strcpy(group[0].state, MESHBLK_STATE_OPENING);
 	CU_ASSERT_STRING_EQUAL(pass(), "");
 	CU_ASSERT_STRING_EQUAL(pass_after(59000), "");
@@ -241,14 +241,14 @@ static void t_slow(void)
 	CU_ASSERT_STRING_EQUAL(pass(), "");
 	CU_ASSERT_STRING_EQUAL(pass_after(10000), "down;");
 	/* Of a reader's they may belong to a host that writes. */
-	anew();
+	from_start();
 	K.v.readonly = true;
 	pass();
 	suspects(MESHBLK_STATE_UP);
 	CU_ASSERT_STRING_EQUAL(pass(), "");
 	CU_ASSERT_STRING_EQUAL(pass_after(10000), "down;");
 	/* A member that failed, and may not leave: its roster cannot be noted. */
-	anew();
+	from_start();
 	pass();
 	role(0, MESHBLK_ROLE_FAILED);
 	group[0].witness = true;

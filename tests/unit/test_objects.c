@@ -84,7 +84,7 @@ static const struct { int kind; const char *path; int err; } may[] = {
 	{ KEY_ALIVE, ".module", 0 },
 	{ KEY_DEVICE, ".disks[].model", 0 }, { KEY_DEVICE, ".disks[].wwid", 0 },
 	{ KEY_DEVICE, ".disks[].serial", 0 }, { KEY_DEVICE, ".disks[].drive", 0 },
-	{ KEY_DEVICE, ".disks[].why", -EUCLEAN },
+	{ KEY_DEVICE, ".disks[].why", -EUCLEAN }, { KEY_DEVICE, ".disks[].smart", 0 },
 	{ KEY_DRIVE, ".name", 0 }, { KEY_DRIVE, ".model", 0 }, { KEY_DRIVE, ".wwid", 0 },
 	{ KEY_DRIVE, ".serial", 0 }, { KEY_DRIVE, ".sequence", 0 },
 	{ KEY_DRIVE, ".extents[].version", -EUCLEAN }, { KEY_DRIVE, ".extents[].commit", -EUCLEAN },

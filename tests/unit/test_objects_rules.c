@@ -160,6 +160,8 @@ static void test_hosts(void)
 	try_set(KEY_DEVICE, "disks.0.exportable", json_true(), -EUCLEAN, "disks[0]");
 	try_set(KEY_DEVICE, "disks.1.exportable", json_false(), -EUCLEAN, "disks[1]");
 	try_set(KEY_DEVICE, "disks.2.path", json_string("/dev/nvme0n1"), -EUCLEAN, "twice");
+	try_set(KEY_DEVICE, "disks.0.smart.known", json_false(), -EUCLEAN, "SMART");
+	try_set(KEY_DEVICE, "disks.0.smart.warning", NUMBER(256), -EINVAL, "warning");
 }
 
 static void test_drives(void)

@@ -357,11 +357,21 @@ static int describe(struct host_agent *h, const struct obj_host *is, int *n)
 	return ret;
 }
 
+/* A temperature that moves by some degrees is no reason to write. */
+static bool smart_same(const struct obj_smart *a, const struct obj_smart *b)
+{
+	int apart = a->temperature - b->temperature;
+
+	return a->known == b->known && a->warning == b->warning && a->used == b->used && a->spare == b->spare &&
+	       a->media_errors == b->media_errors && apart < 5 && apart > -5;
+}
+
 static bool disk_same(const struct obj_disk *a, const struct obj_disk *b)
 {
 	return !strcmp(a->path, b->path) && !strcmp(a->model, b->model) && !strcmp(a->wwid, b->wwid) &&
 	       !strcmp(a->serial, b->serial) && a->size == b->size && a->lba == b->lba &&
-	       muuid_equal(&a->drive, &b->drive) && a->exportable == b->exportable && !strcmp(a->why, b->why);
+	       muuid_equal(&a->drive, &b->drive) && a->exportable == b->exportable && !strcmp(a->why, b->why) &&
+	       smart_same(&a->smart, &b->smart);
 }
 
 static int by_path(const void *a, const void *b)

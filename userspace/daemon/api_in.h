@@ -7,8 +7,9 @@
  *   api_work.c     a task of the cluster: written once, then followed until it has ended
  *   api_cluster.c  cluster init, token, join, leave; version
  *   api_status.c   cluster status
- *   api_host.c     host list, remove, maintenance, set
+ *   api_host.c     host list, remove, maintenance, set        api_check.c   host check
  *   api_drive.c    drive scan, list, unexport, drain, forget    api_export.c  drive export
+ *   api_health.c   drive health
  *   api_volume.c   volume create, extend, replace, evict, rename, set, delete
  *   api_attach.c   volume attach, detach
  *   api_show.c     volume list, show                 api_layout.c  a volume as JSON
@@ -119,15 +120,20 @@ enum api_health { API_WHOLE, API_DEGRADED, API_DOWN };
 
 /* @lacks: members that are out of sync by the rosters, or whose drive is away. Down: not all data is left. */
 enum api_health api_volume_health(const struct api *a, const struct obj_volume *v, u32 *lacks);
-/* NULL: it is there; else a sentence without a subject. */
+/* api_health.c: the drive's disk as its host reported it last; NULL: none. */
+const struct obj_disk *api_drive_disk(const struct api *a, const struct obj_drive *d);
+#define API_WORN	64
+/* True if the drive is to be replaced soon, with a sentence without an end in @words. */
+bool api_smart_worn(const struct obj_smart *s, char words[API_WORN]);
+/* api_layout.c: NULL: it is there; else a sentence without a subject. */
 const char *api_drive_away(const struct api *a, const struct obj_drive *d);
 
 /* One for each verb. */
 api_step api_cluster_init, api_cluster_token, api_cluster_join, api_cluster_leave, api_cluster_status;
 api_step api_version;
-api_step api_host_list, api_host_remove, api_host_maintenance, api_host_set;
+api_step api_host_list, api_host_remove, api_host_maintenance, api_host_set, api_host_check;
 api_step api_drive_scan, api_drive_list, api_drive_export, api_drive_unexport;
-api_step api_drive_drain, api_drive_forget;
+api_step api_drive_drain, api_drive_forget, api_drive_health;
 api_step api_volume_create, api_volume_list, api_volume_show, api_volume_attach, api_volume_detach;
 api_step api_volume_extend, api_volume_replace, api_volume_evict, api_volume_rename, api_volume_set;
 api_step api_volume_delete;

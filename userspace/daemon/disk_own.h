@@ -38,6 +38,7 @@
 #define DISK_WORDS	400
 #define DISK_RETRY_MS	5000
 #define DISK_IDLE_MS	3000
+#define DISK_SMART_MS	600000
 
 /* A number that is to be in the label: of a GRANT, or of a local member. */
 struct disk_number {
@@ -94,7 +95,7 @@ struct disk {
 	struct disks *s;
 	struct muuid uuid;
 	char	path[OBJ_PATH];
-	struct obj_disk about;		/* model, serial, .. as it was taken */
+	struct obj_disk about;		/* model, serial, .. as it was taken; @lock: .smart */
 	u64	size;			/* of the label */
 	bool	local;			/* LABEL_F_LOCAL */
 	int	fd;			/* O_DIRECT | O_DSYNC; the last thread closes it */
@@ -139,6 +140,7 @@ struct disk {
 	struct disk_allow *allow;
 	size_t	nr_allow;
 	u64	allow_revision, allow_no;	/* the loop's: what @allow was made from */
+	u64	smart_ms;		/* when SMART values were read; 0: not yet */
 	u64	backup_ms;		/* when a backup was made */
 	u64	backup_sequence;
 };

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "userspace/daemon/disk_dev.h"
 #include "userspace/daemon/disk_own.h"
 #include "userspace/daemon/disk_record.h"
 #include "userspace/daemon/job.h"
@@ -386,6 +387,25 @@ static void want_do(struct disk *d)
 	job_wake();
 }
 
+/* The drive's own thread: one that hangs with it has nothing else to do. */
+static void smart(struct disk *d)
+{
+	u64 now = disk_now();
+	struct obj_smart s;
+	bool due;
+
+	pthread_mutex_lock(&d->lock);
+	due = !d->smart_ms || now - d->smart_ms >= DISK_SMART_MS;
+	pthread_mutex_unlock(&d->lock);
+	if (!due)
+		return;
+	disk_dev_smart(d->fd, &s);
+	pthread_mutex_lock(&d->lock);
+	d->about.smart = s;
+	d->smart_ms = now;
+	pthread_mutex_unlock(&d->lock);
+}
+
 /* With d->lock, which it gives up meanwhile: nothing else is to be done. */
 static void idle(struct disk *d)
 {
@@ -396,6 +416,7 @@ static void idle(struct disk *d)
 		settled(d);
 	else if (!disk_current(d))
 		disk_backup_due(d, d->label, false);
+	smart(d);
 	/* Errors are over after a while: the loop tries again. */
 	if (failed)
 		job_wake();

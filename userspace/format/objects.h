@@ -108,6 +108,16 @@ struct obj_alive {
 	u64	started;		/* seconds since 1970 */
 };
 
+/* SMART values of an NVMe drive, as its host read them last. */
+struct obj_smart {
+	bool	known;			/* the drive has reported them; else all are zero */
+	u8	warning;		/* bits of the drive's own "critical warning" */
+	u16	temperature;		/* degrees Celsius */
+	u16	used;			/* percent of the rated endurance; may be above 100 */
+	u16	spare;			/* percent of the spare blocks that are left */
+	u64	media_errors;
+};
+
 /* device/H */
 struct obj_disk {
 	char	path[OBJ_PATH];
@@ -119,6 +129,7 @@ struct obj_disk {
 	struct muuid drive;		/* of the label on the disk; null: none */
 	bool	exportable;
 	char	why[OBJ_WORDS];		/* the reason if not */
+	struct obj_smart smart;		/* of a drive that is served */
 };
 
 struct obj_device {

@@ -144,6 +144,16 @@ const struct obj_type obj_type_alive = {
 	.noun = "alive", .bytes = sizeof(struct obj_alive), .fields = alive_fields, .key = alive_key,
 };
 
+static const struct field smart_fields[] = {
+	FIELD_BOOL("known", struct obj_smart, known),
+	FIELD_INT("warning", struct obj_smart, warning, 0, UINT8_MAX),
+	FIELD_INT("temperature", struct obj_smart, temperature, 0, UINT16_MAX),
+	FIELD_INT("used", struct obj_smart, used, 0, UINT16_MAX),
+	FIELD_INT("spare", struct obj_smart, spare, 0, UINT16_MAX),
+	FIELD_INT("media_errors", struct obj_smart, media_errors, 0, INT64_MAX),
+	{ .name = NULL }
+};
+
 static const struct field disk_fields[] = {
 	FIELD_TEXT("path", struct obj_disk, path, field_plain),
 	FIELD_TEXT("model", struct obj_disk, model, field_plain, .flags = FIELD_MAY),
@@ -154,6 +164,8 @@ static const struct field disk_fields[] = {
 	FIELD_UUID("drive", struct obj_disk, drive, .flags = FIELD_MAY),
 	FIELD_BOOL("exportable", struct obj_disk, exportable),
 	FIELD_TEXT("why", struct obj_disk, why, field_plain, .flags = FIELD_MAY),
+	{ .name = "smart", .kind = FIELD_PART, .flags = FIELD_MAY, FIELD_AT(struct obj_disk, smart),
+	  .of = smart_fields },
 	{ .name = NULL }
 };
 
@@ -163,6 +175,11 @@ static const struct field device_fields[] = {
 	{ .name = NULL }
 };
 
+static bool smart_ok(const struct obj_smart *s)
+{
+	return s->known || !(s->warning | s->temperature | s->used | s->spare | s->media_errors);
+}
+
 static int device_check(struct field_at *a, void *x)
 {
 	const struct obj_device *d = x;
@@ -171,6 +188,8 @@ static int device_check(struct field_at *a, void *x)
 		if (d->disk[i].exportable == !!d->disk[i].why[0])
 			return field_wrong(a, -EUCLEAN, "disks[%u] is exportable with a reason against it, or is "
 					   "not without one", i);
+		if (!smart_ok(&d->disk[i].smart))
+			return field_wrong(a, -EUCLEAN, "disks[%u] has SMART values that are not known", i);
 		for (u32 k = 0; k < i; k++)
 			if (!strcmp(d->disk[i].path, d->disk[k].path))
 				return field_wrong(a, -EUCLEAN, "has the disk %s twice", d->disk[i].path);

@@ -184,6 +184,9 @@ const struct verb verbs[] = {
 	{ "host set", { HOST }, host_set_opts,
 	  "set the rack and the labels of a host, from which failure domains are made",
 	  "meshctl host set s1 --rack r7 --label room=north", RESULT_DONE },
+	{ "host check", { { "HOST|ADDRESS", ARG_HOST, "host", NULL } }, none,
+	  "say in words what is wrong with the way to a host; status 1 if anything is",
+	  "meshctl host check s2", RESULT_CHECKS },
 
 	{ "drive scan", { }, scan_opts,
 	  "list the disks of all hosts and say which can be exported, and why not",
@@ -204,6 +207,9 @@ const struct verb verbs[] = {
 	{ "drive forget", { DRIVE }, forget_opts,
 	  "give up a drive that does not come back, with what no other drive has of it",
 	  "meshctl drive forget d0021101 --dry-run", RESULT_DONE },
+	{ "drive health", { { "[DRIVE]", ARG_TEXT, "drive", NULL } }, none,
+	  "show SMART values of drives, as their hosts have read them last",
+	  "meshctl drive health s2:/dev/nvme1n1", RESULT_HEALTH },
 
 	{ "volume create", { { "NAME", ARG_NAME, "name", NULL } }, create_opts,
 	  "make a volume, and attach it where --attach says; ^C gives it up",

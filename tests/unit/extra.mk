@@ -234,6 +234,8 @@ UNIT_LDFLAGS_daemon_hook := -Wl,--wrap=pthread_create
 $(BUILD)/unit/test_daemon_hook: $(HOOK_OBJ)
 $(BUILD)/unit/test_daemon_hook.o: userspace/daemon/hook.c $(wildcard userspace/daemon/*.h)
 
+$(BUILD)/unit/test_machine_rdma.o: $(wildcard userspace/machine/*.[ch])
+
 # The way to a host, over a kernel of the test.
 UNIT_CFLAGS_daemon_check := -D_GNU_SOURCE
 $(BUILD)/unit/test_daemon_check.o: userspace/daemon/host_check.c $(wildcard userspace/daemon/*.h userspace/libmesh/*.h)

@@ -223,6 +223,15 @@ static void spare_reported(void)
 	CU_ASSERT_PTR_NOT_NULL(strstr(e->words, "), which is lost; 0 of 1 spares are left"));
 }
 
+/* The volume is written again, as it is. */
+static void volume_again(u8 v)
+{
+	struct obj_access x = *(const struct obj_access *)copy_obj(A, &(struct key) { .kind = KEY_ACCESS,
+								.volume = rig_id('v', v) });
+
+	rig_put(A, KEY_ACCESS, &x);
+}
+
 static void t_spare(void)
 {
 	u8 h;
@@ -259,6 +268,10 @@ static void t_spare(void)
 	con.tasks.stopped = true;
 	CU_ASSERT_EQUAL(spares(30000000 + 600000), 0);
 	con.tasks.stopped = false;
+	/* decided from a copy that is behind: neither a task nor a report */
+	volume_again(1);
+	CU_ASSERT_EQUAL(spares_turn(&S, 30000000 + 600000), 0);
+	CU_ASSERT_EQUAL(reported, 0);
 	CU_ASSERT_EQUAL(spares(30000000 + 600000), 1);
 	CU_ASSERT_EQUAL(spares(30000000 + 600000), 0);	/* it is requested */
 	CU_ASSERT_EQUAL(tasks_of("volume replace", OBJ_TASK_WAITING), 1);

@@ -574,6 +574,11 @@ static void t_smart(void)
 	turns();
 	CU_ASSERT(device_item()->modified > modified);
 	modified = device_item()->modified;
+	dev.disk[0].smart.temperature = 40;
+	now += 10 * SECOND;
+	turns();
+	CU_ASSERT(device_item()->modified > modified);
+	modified = device_item()->modified;
 	dev.disk[0].smart.used = 8;
 	now += 10 * SECOND;
 	turns();

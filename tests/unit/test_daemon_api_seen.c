@@ -79,6 +79,19 @@ static void test_health(void)
 	api_end();
 }
 
+/* A drive that is away has one line, which is of that. */
+static void away_and_worn(void)
+{
+	json_t *r, *d;
+
+	put_status_of(S2, &(struct muuid) { .b = { 0xd0, S2, 0x11, 0 } }, OBJ_OF_DRIVE, "gone", "it was pulled");
+	r = works("cluster status", "{}");
+	d = row(r, "problems", "about", "s2:/dev/nvme0n1");
+	CU_ASSERT_PTR_NULL(strstr(text_of(d, "words"), "worn"));
+	CU_ASSERT_PTR_NOT_NULL(strstr(text_of(d, "words"), "it was pulled"));
+	json_decref(r);
+}
+
 static void test_worn(void)
 {
 	api_begin();
@@ -91,6 +104,7 @@ static void test_worn(void)
 	worn((struct obj_smart) { .warning = 16 }, "worn", "the backup of its volatile memory has failed", "degraded");
 	worn((struct obj_smart) { .warning = 32 }, "worn", "its persistent memory is unreliable", "degraded");
 	worn((struct obj_smart) { .warning = 63, .used = 120 }, "worn", "its media is read-only", "degraded");
+	away_and_worn();
 	api_end();
 }
 

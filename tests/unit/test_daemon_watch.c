@@ -44,9 +44,9 @@ static void world_of(u8 level)
 	L.commit = 33;
 	L.salt = SALT;
 	L.lba = 512;
-	segment(level, level == PROT_EC ? 2 : 3, N);
-	L.segment[0].groups = 2;
-	L.segment[0].parity = level == PROT_EC;
+	segment(level, level == PROT_EC ? 4 : 3, N);
+	L.segment[0].groups = level == PROT_EC ? 1 : 2;
+	L.segment[0].parity = level == PROT_EC ? 2 : 0;
 	for (u32 i = 0; i < N; i++)
 		L.ref[i].offset = layout_data_at(&L.segment[0], 512);
 	CU_ASSERT_EQUAL(layout_check(&L), 0);
@@ -288,19 +288,27 @@ static void t_waits(void)
 	end();
 }
 
-/* Of ec:2+1 one member may be lost. */
+/* Of ec:4+2 two members may be lost. */
 static void t_parity(void)
 {
 	up();
 	K.there = false;
 	pass();
 	world_of(PROT_EC);
+	K.v.nr_groups = 1;
+	group[0].nr = N;
+	for (u32 i = 0; i < N; i++) {
+		group[0].members[i] = i;
+		group[0].roles[i] = MESHBLK_ROLE_IN_SYNC;
+	}
 	pass();
 	role(0, MESHBLK_ROLE_OUT);
 	CU_ASSERT_STRING_EQUAL(pass(), "degraded 0;");
-	CU_ASSERT_PTR_NOT_NULL(strstr(event.words, "no other one of group 0.0 may be lost"));
-	CU_ASSERT_STRING_EQUAL(pass_after(60000), "");
+	CU_ASSERT_PTR_NOT_NULL(strstr(event.words, "1 more of group 0.0 may be lost"));
 	role(1, MESHBLK_ROLE_SUSPECT);
+	pass();
+	CU_ASSERT_STRING_EQUAL(pass_after(60000), "");
+	role(2, MESHBLK_ROLE_SUSPECT);
 	pass();
 	CU_ASSERT_STRING_EQUAL(pass_after(10000), "down;");
 	end();

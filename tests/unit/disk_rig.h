@@ -36,6 +36,8 @@ static inline int disk_open(const char *path, int flags)
 	return fd < 0 && errno == EINVAL ? open(path, flags | O_CLOEXEC) : fd;
 }
 
+static u32 dev_lba = 512;
+
 int disk_dev_open(const char *path, int flags, struct disk_dev *dev)
 {
 	int fd = disk_open(path, flags & ~O_EXCL);
@@ -48,7 +50,7 @@ int disk_dev_open(const char *path, int flags, struct disk_dev *dev)
 		st.st_size = 0;
 	snprintf(dev->name, sizeof(dev->name), "no-such-disk");
 	dev->size = st.st_size;
-	dev->lba = 512;
+	dev->lba = dev_lba;
 	dev->number = st.st_ino;
 	return fd;
 }

@@ -26,9 +26,10 @@ static struct disk {
 	struct export_disk d;
 	u32	extents;		/* of its label */
 	u8	served;			/* by this host; 0: by none */
+	u64	labelled;		/* size in its label */
 } disks[DISKS];
 
-static int probe_err, label_err, take_err, leave_err, wipe_err;
+static int probe_err, label_err, take_err, leave_err, wipe_err, grow_err;
 static const char *forbidden;		/* no host may write keys that begin so */
 static u32 slow;			/* calls that answer -EINPROGRESS first */
 static char log_[1024];
@@ -166,6 +167,7 @@ static int op_label_first(void *m, const char *path, const struct label *l)
 	d->d.cluster = l->cluster;
 	d->d.sequence = l->sequence;
 	d->d.generation = l->generation;
+	d->labelled = l->size;
 	d->extents = 0;
 	say("label");
 	return dies() ? -EINPROGRESS : 0;
@@ -232,6 +234,22 @@ static int op_own(void *m, const char *path, const struct muuid *drive, const st
 	return dies() ? -EINPROGRESS : 0;
 }
 
+static int op_grow(void *m, const struct muuid *drive, u64 *size)
+{
+	struct disk *d = disk_of(drive);
+	struct host *h = m;
+
+	if (dies() || (slow && slow--))
+		return -EINPROGRESS;
+	CU_ASSERT(d && d->served == h->n);
+	if (!grow_err && d->labelled != d->d.disk.size) {
+		d->labelled = d->d.disk.size;
+		say("grow");
+	}
+	*size = d->labelled;
+	return dies() ? -EINPROGRESS : grow_err;
+}
+
 static const char *op_words(void *m)
 {
 	(void)m;
@@ -240,7 +258,7 @@ static const char *op_words(void *m)
 
 static const struct export_ops ops = {
 	.probe = op_probe, .label_first = op_label_first, .take = op_take, .leave = op_leave,
-	.words = op_words, .own = op_own,
+	.words = op_words, .own = op_own, .grow = op_grow,
 };
 
 static int follow(struct copy *c)
@@ -317,7 +335,7 @@ static void begin_with(u32 with_seed, u32 with_odds)
 	seed = with_seed;
 	odds = with_odds;
 	crashed = false;
-	probe_err = label_err = take_err = leave_err = wipe_err = slow = 0;
+	probe_err = label_err = take_err = leave_err = wipe_err = grow_err = slow = 0;
 	forbidden = NULL;
 	memset(disks, 0, sizeof(disks));
 	for (int i = 0; i < DISKS; i++) {

@@ -292,7 +292,7 @@ $(API_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/api_rig.h tests/unit/agent_rig.
 DISK_OBJ := $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(filter-out userspace/daemon/disk_dev.c,\
 	$(wildcard userspace/daemon/disk*.c)) userspace/libmesh/grow.c $(addprefix userspace/machine/,below.c \
 	label_io.c line.c))
-DISK_TEST := daemon_disk daemon_drives
+DISK_TEST := daemon_disk daemon_drives daemon_devices
 DISK_ALL  := $(sort $(DISK_OBJ) $(DAEMON_JOB) $(AGENT_OBJ) $(CLUSTER_OBJ) $(AGENT_PLAN))
 
 $(foreach t,$(DISK_TEST),$(eval UNIT_EXTRA_$(t) := $(DISK_ALL)) \
@@ -300,11 +300,13 @@ $(foreach t,$(DISK_TEST),$(eval UNIT_EXTRA_$(t) := $(DISK_ALL)) \
 	$(eval UNIT_LDFLAGS_$(t) := -Wl,--wrap=pwrite))
 
 UNIT_LDFLAGS_daemon_drives += -Wl,--wrap=disk_paths,--wrap=copy_whole
+UNIT_LDFLAGS_daemon_devices += -Wl,--wrap=disk_paths,--wrap=disk_now
 
 $(DISK_OBJ): UNIT_CFLAGS += -D_GNU_SOURCE
 $(DISK_OBJ): $(wildcard userspace/daemon/*.h userspace/agent/*.h userspace/plan/*.h userspace/store/*.h userspace/libmesh/mesh.h)
 $(DISK_TEST:%=$(BUILD)/unit/test_%): $(DISK_ALL)
-$(DISK_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/agent_rig.h tests/unit/disk_rig.h $(wildcard userspace/daemon/*.h userspace/agent/*.h)
+$(DISK_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/agent_rig.h tests/unit/disk_rig.h tests/unit/drives_rig.h \
+	$(wildcard userspace/daemon/*.h userspace/agent/*.h)
 
 # Results of the daemon as meshctl prints them.
 TEXT_OBJ := $(addprefix $(BUILD)/unit/obj/userspace/meshctl/,text.o text_one.o table.o)

@@ -121,6 +121,51 @@ static void t_again(void)
 	end();
 }
 
+/* A device that has grown: its label, then the store. */
+static void grown(void)
+{
+	struct muuid d = exported();
+
+	put_extents(&d, 1);
+	disks[0].d.disk.size = 2 * GIB;
+	put_export(2, 1, "/dev/d0", NULL);
+	settle();
+	DONE(2);
+	CU_ASSERT_EQUAL(disks[0].labelled, 2 * GIB);
+	CU_ASSERT(drive_key(&d)->size == 2 * GIB && drive_key(&d)->plan.extents == 1);
+	CU_ASSERT_STRING_EQUAL(task(2)->step, "");
+}
+
+static void t_grown(void)
+{
+	struct muuid d;
+
+	begin();
+	grown();
+	CU_ASSERT_STRING_EQUAL(log_, "probe probe take grow ");
+	end();
+	for (u32 s = 1; s <= 30; s++) {
+		begin_with(s, 3 + s % 5);
+		grown();
+		end();
+	}
+	/* A label that does not grow is one of a drive that is served, and the store says its size. */
+	begin();
+	d = exported();
+	put_unexport(2, 1, &d, false);
+	put_extents(&d, 1);
+	put_unexport(3, 1, &d, true);
+	settle();
+	disks[0].d.disk.size = 2 * GIB;
+	grow_err = -EIO;
+	put_export(4, 1, "/dev/d0", NULL);
+	settle();
+	DONE(4);
+	CU_ASSERT_STRING_EQUAL(task(4)->step, "it does not grow: the disk says no");
+	CU_ASSERT(disks[0].served == 1 && drive_key(&d)->plan.wanted == PLAN_IN && drive_key(&d)->size == GIB);
+	end();
+}
+
 static void t_move(void)
 {
 	struct muuid d;
@@ -584,6 +629,7 @@ static const struct rig_test tests[] = {
 	{ "life", t_life },
 	{ "slow", t_slow },
 	{ "again", t_again },
+	{ "grown", t_grown },
 	{ "move", t_move },
 	{ "full", t_full },
 	{ "raced", t_raced }, { "file system in between", t_changed },

@@ -3,7 +3,7 @@
  * Drives of this machine come and go, and the target's kernel has their tables: over files and a fake
  * kernel.
  */
-#include "tests/unit/disk_rig.h"
+#include "tests/unit/drives_rig.h"
 #include "userspace/machine/guard.h"
 
 static void test_table(void)
@@ -218,23 +218,6 @@ static void test_gone_hangs(void)
 	write_held = false;
 	OK(take());
 	end();
-}
-
-/* As found by a probe. */
-static struct export_disk found;
-
-static u8 probe(void)
-{
-	OK(done(disks_export_ops.probe(S, path, &found)));
-	return found.found;
-}
-
-static void junk(u64 at, const void *bytes, size_t n)
-{
-	int fd = open(path, O_RDWR);
-
-	CU_ASSERT_EQUAL(pwrite(fd, bytes, n, at), (ssize_t)n);
-	close(fd);
 }
 
 static void test_probe(void)
@@ -452,61 +435,6 @@ static void test_copy_of(void)
 	end();
 }
 
-/* The copy of the store, for what it says of this drive. */
-static struct store *Store, *Other_store;
-static struct copy *C, *O;
-
-static void store_begin(void)
-{
-	struct obj_cluster c = { .plan = { .uuid = rig_id('c', 1), .generation = 1, .format = 1000 } };
-
-	rig_begin();
-	Store = store_sqlite_handle(Q);
-	Other_store = store_sqlite_handle(Q);
-	C = copy_open(Store);
-	O = copy_open(Other_store);
-	for (enum key_kind k = KEY_CLUSTER; k < KEY_KINDS; k++) {
-		if (k != KEY_CLUSTER && k != KEY_DRIVE && k != KEY_VOLUME)
-			continue;
-		OK(copy_follow(C, &(struct key) { .kind = k }, 0));
-		OK(copy_follow(O, &(struct key) { .kind = k }, 0));
-	}
-	rig_put(O, KEY_CLUSTER, &c);
-	rig_catch_up(C);
-}
-
-static void store_end(void)
-{
-	copy_close(C);
-	copy_close(O);
-	store_close(Store);
-	store_close(Other_store);
-	rig_end();
-}
-
-static void put_volume(u32 allows)
-{
-	struct muuid allow[2] = { HOST_, OTHER_ };
-	struct layout *l = record_of(1);
-	struct obj_volume v = { .plan = { .uuid = rig_id('v', 1), .state = PLAN_VOLUME_READY, .allows = allows,
-					  .allow = allow }, .record = l, .domain = "host" };
-
-	rig_put(O, KEY_VOLUME, &v);
-	free(l);
-	rig_catch_up(C);
-}
-
-static void put_drive(const struct muuid *host, u8 extent_state)
-{
-	struct plan_extent x = { .uuid = rig_id('x', 1), .volume = rig_id('v', 1), .state = extent_state,
-				 .start = MIB, .length = 8 * MIB };
-	struct obj_drive d = { .plan = { .uuid = DRIVE_, .host = *host, .wanted = PLAN_IN, .extents = !!extent_state,
-					 .extent = &x }, .path = "/dev/x", .size = SIZE, .lba = 512 };
-
-	rig_put(O, KEY_DRIVE, &d);
-	rig_catch_up(C);
-}
-
 /* Lists were not read yet, or are read again. */
 static bool half;
 bool __real_copy_whole(const struct copy *c);
@@ -560,18 +488,6 @@ static void test_allow(void)
 	CU_ASSERT(kernel(kernel_extent(1)));
 	store_end();
 	end();
-}
-
-/* The disks of the machine are the files that the test names. */
-static const char *machine[4];
-
-char **__wrap_disk_paths(size_t *n)
-{
-	char **out = calloc(4, sizeof(*out));
-
-	for (*n = 0; *n < 4 && machine[*n]; ++*n)
-		out[*n] = strdup(machine[*n]);
-	return out;
 }
 
 static void test_rescan(void)

@@ -37,6 +37,7 @@ static void whole(void)
 	key.plan = (struct plan_drive) { .uuid = id('d', 1), .host = id('h', 1), .wanted = PLAN_IN };
 	strcpy(key.serial, "S");
 	strcpy(key.wwid, "W");
+	key.lba = 512;
 	f = (struct export_facts) { .cluster = &cluster, .self = &self, .key = &key, .former = &self,
 				    .former_alive = true };
 }
@@ -155,6 +156,9 @@ static void test_own(void)
 	flags(&r.erase_label, "a copy");
 	key.wwid[0] = 0;
 	IS(EXPORT_AGAIN, "");
+	d.disk.lba = 4096;
+	flags(&r.erase_label, "of blocks of 512 bytes, and has blocks of 4096");
+	d.disk.lba = 512;
 	r.local = true;
 	NO("an exported one");
 	key.local = true;
@@ -256,6 +260,7 @@ static void test_take(void)
 	NOT(d.owner = id('h', 2), "names another host");
 	NOT(strcpy(d.disk.wwid, "W2"), "a copy");
 	NOT(strcpy(d.disk.serial, ""), "a copy");
+	NOT(d.disk.lba = 4096, "blocks of another size");
 	NOT(d.network = true, "--force");
 }
 

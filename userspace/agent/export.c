@@ -19,6 +19,9 @@ struct export_work {
 	struct export_disk disk;
 	struct label *label;	/* that is being written; NULL: not yet */
 	bool	labelled, owned;
+	bool	grown;		/* of an export again, as far as is possible ... */
+	u64	size;		/* ... to this one, of the label */
+	char	ungrown[OBJ_TEXT];	/* ... or why not */
 	bool	left, unwiped;	/* of an unexport: served no more; the label could not be wiped */
 };
 
@@ -305,6 +308,8 @@ static int end_export(struct step *s, enum export_answer a)
 	memcpy(out.serial, disk->serial, sizeof(out.serial));
 	if (s->args.name[0])
 		memcpy(out.name, s->args.name, sizeof(out.name));
+	if (s->w->size)
+		out.size = s->w->size;
 	if (a == EXPORT_FRESH) {
 		out.size = disk->size;
 		out.lba = disk->lba;
@@ -312,11 +317,33 @@ static int end_export(struct step *s, enum export_answer a)
 		out.sequence = s->w->label->sequence;
 	}
 	t.state = OBJ_TASK_DONE;
-	t.step[0] = t.error[0] = 0;
+	t.error[0] = 0;
+	snprintf(t.step, sizeof(t.step), "%s", s->w->ungrown);
 	deal_begin(&d, e->copy);
 	deal_same(&d, &cluster);
 	deal_put(&d, KEY_DRIVE, &out, 0);
 	return write_or_fail(s, &d, &t);
+}
+
+/* A drive whose label cannot grow is served as it was. */
+static int grow(struct step *s)
+{
+	struct export_agent *e = s->e;
+	struct export_work *w = s->w;
+	const char *words;
+	int err;
+
+	if (w->grown || !e->ops->grow)
+		return 0;
+	err = e->ops->grow(e->machine, &s->task->drive, &w->size);
+	if (err == -EINPROGRESS)
+		return err;
+	words = e->ops->words(e->machine);
+	if (err)
+		snprintf(w->ungrown, sizeof(w->ungrown), "it does not grow: %.40s",
+			 words && words[0] ? words : strerror(-err));
+	w->grown = true;
+	return 0;
 }
 
 static int export_step(struct step *s)
@@ -349,6 +376,8 @@ static int export_step(struct step *s)
 	ret = e->ops->take(e->machine, s->args.path, &s->task->drive);
 	if (ret)
 		return ret == -EINPROGRESS ? 0 : fail_by(s, "it cannot be served", ret);
+	if (a == EXPORT_AGAIN && grow(s))
+		return 0;
 	return end_export(s, a);
 }
 

@@ -11,6 +11,7 @@
  *          |
  *     label written (export_ops), served --- transaction: drive/D, the task has ended
  *
+ *     drive that was one before: its label grows with its device, then drive/D has that size
  *     drive of another host that has left it: drive/D names this host first, then its label does
  *
  *     unexport:  task running, drive/D draining: no extent is placed there any more
@@ -61,6 +62,8 @@ struct export_disk {
  * @words: a sentence about the last error, without its subject; NULL or empty: none
  * @own: the label's owner becomes @host, durably in both copies, all else in it stays; 0, too,
  *	where it is. Before @take, of a drive that was another host's. NULL: not possible
+ * @grow: the label of a drive that is served has all of its device, which may have grown; @size: of the
+ *	label, set on an error as well. NULL: not possible
  */
 struct export_ops {
 	int	(*probe)(void *m, const char *path, struct export_disk *out);
@@ -69,6 +72,7 @@ struct export_ops {
 	int	(*leave)(void *m, const struct muuid *drive, bool wipe);
 	const char *(*words)(void *m);
 	int	(*own)(void *m, const char *path, const struct muuid *drive, const struct muuid *host);
+	int	(*grow)(void *m, const struct muuid *drive, u64 *size);
 };
 
 /* Of a task that is carried out: what would be found out again after a restart. */

@@ -95,7 +95,6 @@ struct disk {
 	struct muuid uuid;
 	char	path[OBJ_PATH];
 	struct obj_disk about;		/* model, serial, .. as it was taken */
-	u64	size;			/* of the label */
 	bool	local;			/* LABEL_F_LOCAL */
 	int	fd;			/* O_DIRECT | O_DSYNC; the last thread closes it */
 
@@ -111,6 +110,7 @@ struct disk {
 	struct label *label;		/* the newest; replaced by the drive's thread alone */
 	struct label *both;		/* the newest that both copies have; may be @label */
 	u64	both_no;		/* another one for each @both; 0: the copies differ */
+	u64	size;			/* of @label */
 	struct label *shown;		/* the loop's copy of @both ... */
 	u64	shown_no;		/* ... and of which one */
 	struct disk_number *numbers;
@@ -186,6 +186,8 @@ int disk_call(struct disk *d, int (*fn)(struct disk *d, void *arg), void *arg);
 struct label *disk_edit(const struct disk *d);
 /* Write a label to both copies; @l is taken over. -EBADE: it is another's by now; -EIO. */
 int disk_commit(struct disk *d, struct label *l);
+/* The label has all of the device's size, which may be more than when it was written. As disk_commit(). */
+int disk_grow(struct disk *d);
 /* From any thread: is the label on the drive the one in memory? 0, -EBADE, -EIO. */
 int disk_current(struct disk *d);
 /* Queue a number; the GRANT is answered in any case. */

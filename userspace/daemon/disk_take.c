@@ -15,7 +15,7 @@
 #include "userspace/daemon/job.h"
 #include "userspace/machine/guard.h"
 
-enum work_kind { WORK_TAKE, WORK_FIRST, WORK_LEAVE, WORK_OWN };
+enum work_kind { WORK_TAKE, WORK_FIRST, WORK_LEAVE, WORK_OWN, WORK_GROW };
 
 /* Arguments and results of a job. */
 struct work_arg {
@@ -126,6 +126,10 @@ static int judge(struct work_arg *a, const struct disk_dev *dev, const struct la
 		return fail(a, -EPERM, "it was exported last by host %s", muuid_str(&l->owner).s);
 	if (l->size > dev->size)
 		return fail(a, -EUCLEAN, "the disk is smaller than its label says");
+	/* Its volumes could not be written in the blocks that they are made of. */
+	if (l->lba != dev->lba)
+		return fail(a, -EUCLEAN, "the disk has blocks of %u bytes, and its label is of one with %u: it was "
+			    "formatted again, or is a copy", dev->lba, l->lba);
 	if (written)
 		return fail(a, -ESTALE, "the disk was put back to an older state: its label is the %lluth, and "
 			    "this host has written the %lluth", (unsigned long long)l->sequence,
@@ -360,6 +364,20 @@ static int leave(void *arg)
 	return err;
 }
 
+static int grow_it(struct disk *d, void *arg)
+{
+	(void)arg;
+	return disk_grow(d);
+}
+
+static int grow(void *arg)
+{
+	struct work_arg *a = arg;
+	int err = disk_call(a->d, grow_it, NULL);
+
+	return err ? fail(a, err, "its label cannot be written: %s", strerror(-err)) : 0;
+}
+
 static struct disk_work *work_find(struct disks *s, enum work_kind kind, const char *path,
 				   const struct muuid *drive)
 {
@@ -376,7 +394,7 @@ static struct disk_work *work_new(struct disks *s, enum work_kind kind, const ch
 				  const struct muuid *drive)
 {
 	static int (*const fn[])(void *arg) = { [WORK_TAKE] = take, [WORK_FIRST] = first, [WORK_LEAVE] = leave,
-						[WORK_OWN] = own };
+						[WORK_OWN] = own, [WORK_GROW] = grow };
 	struct disk_work *w = calloc(1, sizeof(*w));
 	struct work_arg *a = calloc(1, sizeof(*a));
 
@@ -509,6 +527,29 @@ static int op_leave(void *m, const struct muuid *drive, bool wipe)
 	return work_run(s, w);
 }
 
+static int op_grow(void *m, const struct muuid *drive, u64 *size)
+{
+	struct disks *s = m;
+	struct disk_work *w = work_find(s, WORK_GROW, "", drive);
+	struct disk *d = w ? w->arg->d : disks_served(s, drive);
+	int err;
+
+	if (!d) {
+		snprintf(s->words, sizeof(s->words), "it is not served here");
+		return -ENODEV;
+	}
+	if (!w) {
+		w = work_new(s, WORK_GROW, "", drive);
+		if (!w)
+			return -ENOMEM;
+		w->arg->d = d;
+	}
+	err = work_run(s, w);
+	guard(&d->lock);
+	*size = d->size;
+	return err;
+}
+
 static int op_probe(void *m, const char *path, struct export_disk *out)
 {
 	return disk_look(m, path, out);
@@ -521,7 +562,7 @@ static const char *op_words(void *m)
 
 const struct export_ops disks_export_ops = {
 	.probe = op_probe, .label_first = op_first, .take = op_take, .leave = op_leave, .words = op_words,
-	.own = op_own,
+	.own = op_own, .grow = op_grow,
 };
 
 bool disks_take_end(struct disks *s, u64 until)

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "userspace/daemon/disk_own.h"
 #include "userspace/daemon/disk_record.h"
@@ -78,7 +79,18 @@ static void both_now(struct disk *d, struct label *l)
 	d->both_no++;
 }
 
-int disk_commit(struct disk *d, struct label *l)
+/* With d->io. @was: the size of the label in place of which it is written; 0: it is the same. */
+static int write_label(struct disk *d, const struct label *l, u64 was, int each[2])
+{
+	int err;
+
+	if (!was)
+		return label_write(d->fd, l, &d->on, each);
+	err = label_same(d->fd, d->label, &d->on);
+	return err ? err : label_grow(d->fd, l, was, &d->on, each);
+}
+
+static int commit(struct disk *d, struct label *l, u64 was)
 {
 	int err, each[2] = { 0 };
 	bool foreign;
@@ -87,8 +99,10 @@ int disk_commit(struct disk *d, struct label *l)
 	/* A write that failed may have landed nevertheless: its number is not used again. */
 	l->sequence = (d->on.tried > d->label->sequence ? d->on.tried : d->label->sequence) + 1;
 	foreign = d->foreign;
-	err = foreign ? -EBADE : label_write(d->fd, l, &d->on, each);
+	err = foreign ? -EBADE : write_label(d, l, was, each);
 	pthread_mutex_lock(&d->lock);
+	if (!err)
+		d->size = l->size;
 	if (err) {
 		free(l);
 	} else if (each[0] || each[1]) {
@@ -112,6 +126,11 @@ int disk_commit(struct disk *d, struct label *l)
 	return err ? err : each[0] || each[1] ? -EIO : 0;
 }
 
+int disk_commit(struct disk *d, struct label *l)
+{
+	return commit(d, l, 0);
+}
+
 /* With d->lock: the kernel's table is to lack the extent. */
 static bool is_out(const struct disk *d, const struct muuid *extent)
 {
@@ -132,6 +151,22 @@ static int settled(struct disk *d)
 		return err;
 	l = disk_edit(d);
 	return l ? disk_commit(d, l) : -ENOMEM;
+}
+
+int disk_grow(struct disk *d)
+{
+	off_t size = lseek(d->fd, 0, SEEK_END);
+	int err = size < 0 ? -errno : settled(d);
+	struct label *l;
+
+	/* Less would put the new copy over a part of the former one. */
+	if (err || (u64)size < d->label->size + LABEL_AREA)
+		return err;
+	l = disk_edit(d);
+	if (!l)
+		return -ENOMEM;
+	l->size = size;
+	return commit(d, l, d->label->size);
 }
 
 static int note(struct disk *d, const struct disk_number *n)

@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -46,6 +47,11 @@ int disk_dev_open(const char *path, int flags, struct disk_dev *dev)
 	memset(dev, 0, sizeof(*dev));
 	if (fd < 0)
 		return -errno;
+	/* Alone: as long as the descriptor is open. */
+	if (flags & O_EXCL && flock(fd, LOCK_EX | LOCK_NB)) {
+		close(fd);
+		return -ETXTBSY;
+	}
 	if (fstat(fd, &st))
 		st.st_size = 0;
 	snprintf(dev->name, sizeof(dev->name), "no-such-disk");
@@ -174,6 +180,8 @@ static struct {
 	struct muuid event_drive;
 	const char *path;	/* of @durable */
 	struct muuid member;	/* extent of a volume of this host's own kernel */
+	const char *member_path;	/* ... of this drive; NULL: by none */
+	bool	abandoned;	/* ... or of I/O that was given up */
 } K = { .lock = PTHREAD_MUTEX_INITIALIZER, .family = 7 };
 
 struct mesh { int fd; };
@@ -420,6 +428,14 @@ int mesh_events_read(struct mesh *m, void (*fn)(void *priv, const struct mesh_ev
 	return 0;
 }
 
+static inline void kernel_member(struct meshblk_member *m)
+{
+	m->kind = MESHBLK_KIND_BDEV;
+	m->drive = (struct muuid) { .b = { 'd', 1 } };
+	if (K.member_path)
+		snprintf(m->path, sizeof(m->path), "%s", K.member_path);
+}
+
 int meshblk_volumes(struct mesh *m, struct meshblk_volume **out, size_t *n)
 {
 	(void)m;
@@ -428,6 +444,7 @@ int meshblk_volumes(struct mesh *m, struct meshblk_volume **out, size_t *n)
 	(*out)->nr_members = 1;
 	(*out)->members = calloc(1, sizeof(*(*out)->members));
 	(*out)->members[0].extent = K.member;
+	kernel_member((*out)->members);
 	return 0;
 }
 
@@ -441,8 +458,9 @@ void meshblk_volumes_free(struct meshblk_volume *v, size_t n)
 int meshblk_abandoned_get(struct mesh *m, struct meshblk_abandoned **out, size_t *n)
 {
 	(void)m;
-	*out = NULL;
-	*n = 0;
+	*n = K.abandoned;
+	*out = calloc(1, sizeof(**out));
+	kernel_member(&(*out)->member);
 	return 0;
 }
 
@@ -520,6 +538,13 @@ static inline bool log_has(const char *words)
 	has = strstr(logged, words);
 	pthread_mutex_unlock(&log_lock);
 	return has;
+}
+
+static inline void log_clear(void)
+{
+	pthread_mutex_lock(&log_lock);
+	logged[0] = 0;
+	pthread_mutex_unlock(&log_lock);
 }
 
 /* With its result: an op until it is no longer in progress. */

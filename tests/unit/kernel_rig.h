@@ -308,9 +308,9 @@ int meshblk_roster_noted(struct mesh *m, const struct meshblk_note *note)
 static struct {
 	bool	away;
 	struct label label;
-	int	err;			/* of disk_number() */
-	u32	numbers;
-	u64	number, served;
+	int	err;			/* of disk_number(), disk_reader() */
+	u32	numbers, readers;
+	u64	number, served, use;
 } D;
 
 static struct disks *const DISKS = (void *)&D;
@@ -319,6 +319,12 @@ struct disk *disks_find(struct disks *s, const struct muuid *drive)
 {
 	(void)s;
 	return !D.away && muuid_equal(drive, &D.label.drive) ? (void *)&D : NULL;
+}
+
+u64 disks_use(struct disks *s, const struct muuid *drive)
+{
+	(void)s;
+	return muuid_equal(drive, &D.label.drive) ? D.use : 0;
 }
 
 const char *disk_path(const struct disk *d) { (void)d; return "/dev/nvme9n1"; }
@@ -332,6 +338,16 @@ int disk_number(struct disk *d, const struct muuid *extent, const struct muuid *
 	D.number = number;
 	D.served = served;
 	return D.err;
+}
+
+int disk_reader(struct disk *d, const struct muuid *extent, const struct muuid *host, u64 number)
+{
+	const struct label_extent *e = label_find(&D.label, extent);
+
+	(void)d;
+	CU_ASSERT(e && host->b[1] == 1);
+	D.readers++;
+	return e && mesh_number_access(e->attach) > mesh_number_access(number) ? -ESTALE : D.err;
 }
 
 static const struct label *label(void *dev) { (void)dev; return D.away ? NULL : &D.label; }

@@ -278,7 +278,12 @@ static void test_local(void)
 	CU_ASSERT_EQUAL(set(&a), -ESTALE);
 	D.err = -EIO;
 	CU_ASSERT_EQUAL(set(&a), -EIO);
+	/* Something else has the device. */
+	D.err = -EBUSY;
+	CU_ASSERT_EQUAL(set(&a), -EBUSY);
+	CU_ASSERT(strstr(op->words(V), "(/dev/nvme9n1) is mounted") != NULL);
 	CU_ASSERT_EQUAL(K.sets, 1);
+	D.err = 0;
 	/* A reader writes no number, and compares. */
 	D.numbers = 0;
 	a.readonly = true;
@@ -286,7 +291,10 @@ static void test_local(void)
 	D.label.extent[0].attach = NUMBER(7);
 	a.preempt = true;
 	CU_ASSERT_EQUAL(set(&a), -ESTALE);
-	CU_ASSERT_EQUAL(D.numbers, 0);
+	CU_ASSERT(!D.numbers && D.readers == 2);
+	D.use = 5;
+	CU_ASSERT_EQUAL(op->local(V, &D.label.drive), 5);
+	CU_ASSERT_EQUAL(op->local(V, &a.volume), 0);
 	/* Away, at the same byte. */
 	D.away = true;
 	OK(set(&a));

@@ -57,7 +57,9 @@ static int start_thread(struct disk *d, void *(*fn)(void *arg))
 static void empty(struct disk *d)
 {
 	close(d->fd);
-	d->fd = -1;
+	if (d->alone >= 0)
+		close(d->alone);
+	d->fd = d->alone = -1;
 	if (d->both != d->label)
 		free(d->both);
 	free(d->label);
@@ -132,6 +134,19 @@ struct disk *disks_find(struct disks *s, const struct muuid *drive)
 	return disks_served(s, drive);
 }
 
+u64 disks_use(struct disks *s, const struct muuid *drive)
+{
+	struct disk *d;
+
+	guard(&s->lock);
+	/* The last one is the first in the list; each stays there. */
+	for (d = s->first; d; d = d->next) {
+		if (muuid_equal(&d->uuid, drive))
+			return (uintptr_t)d;
+	}
+	return 0;
+}
+
 struct disk *disks_next(struct disks *s, struct disk *after)
 {
 	struct disk *d;
@@ -176,6 +191,18 @@ struct disk *disks_at(struct disks *s, const char *path)
 			return d;
 	}
 	return NULL;
+}
+
+bool disks_ending(struct disks *s, const struct muuid *drive)
+{
+	bool is = false;
+
+	guard(&s->lock);
+	for (struct disk *d = s->first; d && !is; d = d->next) {
+		guard(&d->lock);
+		is = muuid_equal(&d->uuid, drive) && d->ended && d->threads;
+	}
+	return is;
 }
 
 /* With s->lock: 0, or why a drive of that UUID cannot be served now. */
@@ -486,20 +513,19 @@ static void number_forget(struct disk *d)
 
 static bool same_number(const struct disk_number *n, const struct disk_number *is)
 {
-	return !n->m && muuid_equal(&n->extent, &is->extent) && muuid_equal(&n->host, &is->host) &&
+	return !n->m && n->write == is->write && muuid_equal(&n->extent, &is->extent) && muuid_equal(&n->host, &is->host) &&
 	       n->number == is->number && n->served == is->served;
 }
 
-int disk_number(struct disk *d, const struct muuid *extent, const struct muuid *host, u64 number, u64 served)
+/* A local member's number, on the drive's thread. */
+static int local_number(struct disk *d, const struct disk_number *is)
 {
-	struct disk_number is = { .extent = *extent, .host = *host, .number = number, .served = served,
-				  .write = true }, *n;
-	struct disk_number **at;
+	struct disk_number **at, *n;
 	int err, kept = 0;
 
 	guard(&d->lock);
 	for (at = &d->numbers; (n = *at); at = &n->next) {
-		if (same_number(n, &is))
+		if (same_number(n, is))
 			break;
 		kept += !n->m;
 	}
@@ -516,10 +542,21 @@ int disk_number(struct disk *d, const struct muuid *extent, const struct muuid *
 	n = malloc(sizeof(*n));
 	if (!n)
 		return -ENOMEM;
-	*n = is;
+	*n = *is;
 	*at = n;
 	if (kept >= NUMBERS_KEPT)
 		number_forget(d);
 	pthread_cond_broadcast(&d->wake);
 	return -EINPROGRESS;
+}
+
+int disk_number(struct disk *d, const struct muuid *extent, const struct muuid *host, u64 number, u64 served)
+{
+	return local_number(d, &(struct disk_number) { .extent = *extent, .host = *host, .number = number,
+						       .served = served, .write = true });
+}
+
+int disk_reader(struct disk *d, const struct muuid *extent, const struct muuid *host, u64 number)
+{
+	return local_number(d, &(struct disk_number) { .extent = *extent, .host = *host, .number = number });
 }

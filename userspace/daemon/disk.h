@@ -64,10 +64,14 @@ const struct muuid *disk_uuid(const struct disk *d);
 /* Of the disk that has this drive; NULL: none. For local members: its path. */
 struct disk *disks_find(struct disks *s, const struct muuid *drive);
 const char *disk_path(const struct disk *d);
+/* Of the last disk that had this drive, also where it has gone: another one each time that it comes; 0: none. */
+u64 disks_use(struct disks *s, const struct muuid *drive);
 /*
- * A member that this host's kernel opens itself has no target: compare and write the number. 0;
- * -ESTALE: the label's is above; -EINPROGRESS.
+ * A member that this host's kernel opens itself has no target: compare and write the number, and let the
+ * device go, which is held exclusively until then. 0; -ESTALE: the label's is above; -EBUSY: something
+ * else has the device; -EINPROGRESS. disk_reader(): nothing is written.
  */
 int disk_number(struct disk *d, const struct muuid *extent, const struct muuid *host, u64 number, u64 served);
+int disk_reader(struct disk *d, const struct muuid *extent, const struct muuid *host, u64 number);
 
 #endif

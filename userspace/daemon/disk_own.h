@@ -7,6 +7,7 @@
  *     disk_label.[ch]   labels in memory: merged, compared
  *     disk_record.[ch]  layout records in extents
  *     disk_zero.c       zeroes, on a thread beside it
+ *     disk_local.[ch]   a local drive is held alone while no volume has it
  *     disk_table.c      the target's table of a drive, on a thread beside it
  *     disk_allow.c      which hosts may open which volume's extents
  *   disk_serve.c        the target's kernel: GRANT, events, listening
@@ -95,8 +96,13 @@ struct disk {
 	struct muuid uuid;
 	char	path[OBJ_PATH];
 	struct obj_disk about;		/* model, serial, .. as it was taken */
+	u64	number;			/* of the device: disk_dev.h */
 	bool	local;			/* LABEL_F_LOCAL */
 	int	fd;			/* O_DIRECT | O_DSYNC; the last thread closes it */
+
+	int	alone;			/* disk_local.c's, of the drive's thread; -1: not held */
+	u64	alone_at;		/* ... not before: the kernel opens it */
+	bool	in_use;			/* ... something else has it, as it was logged */
 
 	pthread_mutex_t io;		/* of @on, and what compares or writes labels */
 	struct label_disk on;
@@ -169,6 +175,7 @@ u64 disk_now(void);		/* CLOCK_MONOTONIC in milliseconds */
 void disk_log(const struct disks *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void disk_thread_end(struct disk *d);	/* the last thing that it does */
 struct disk *disks_served(struct disks *s, const struct muuid *drive);
+bool disks_ending(struct disks *s, const struct muuid *drive);	/* its last use has not ended */
 struct disk *disks_at(struct disks *s, const char *path);	/* served from that path */
 /* A drive whose label was read, and whose threads run from now on; -EINPROGRESS: its last use has not ended. */
 int disk_begin(struct disks *s, struct disk *d);

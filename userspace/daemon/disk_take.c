@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "userspace/daemon/disk_dev.h"
-#include "userspace/daemon/disk_own.h"
+#include "userspace/daemon/disk_local.h"
 #include "userspace/daemon/disk_probe.h"
 #include "userspace/daemon/disk_record.h"
 #include "userspace/daemon/job.h"
@@ -78,6 +78,8 @@ static struct disk *disk_new(struct work_arg *a, int fd, const struct disk_dev *
 	d->size = l->size;
 	d->local = l->flags & LABEL_F_LOCAL;
 	d->fd = fd;
+	d->alone = -1;
+	d->number = dev->number;
 	d->label = d->both = l;
 	d->both_no = 1;
 	pthread_mutex_init(&d->io, NULL);
@@ -201,6 +203,8 @@ static int take(void *arg)
 	}
 	a->taken = true;
 	a->d->on = on;
+	if (a->d->local && disk_local_take(a->d))
+		return fail(a, -EBUSY, "it is mounted, or another program or driver holds it");
 	err = read_heads(a->d);
 	if (!err)
 		err = put_right(a->d, each);
@@ -456,6 +460,9 @@ int disk_take(struct disks *s, const char *path, const struct muuid *drive)
 
 	if (!w && d && !strcmp(d->path, path))
 		return 0;
+	/* Until then it may hold the device alone. */
+	if (!w && disks_ending(s, drive))
+		return -EINPROGRESS;
 	if (!w)
 		w = work_new(s, WORK_TAKE, path, drive);
 	return w ? work_run(s, w) : -ENOMEM;

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "userspace/daemon/disk_own.h"
+#include "userspace/daemon/disk_local.h"
 #include "userspace/daemon/disk_record.h"
 #include "userspace/daemon/job.h"
 #include "userspace/machine/guard.h"
@@ -230,6 +230,8 @@ static void number_do(struct disk *d, struct disk_number *n, bool ended)
 	}
 	pthread_mutex_unlock(&d->lock);
 	err = ended ? -ENODEV : number(d, n);
+	if (!err && local && d->local)
+		err = disk_local_let_go(d);
 	if (!local) {
 		meshtgt_grant_reply(n->m, n->request, err);
 		free(n);
@@ -431,6 +433,8 @@ static void idle(struct disk *d)
 		settled(d);
 	else if (!disk_current(d))
 		disk_backup_due(d, d->label, false);
+	if (d->local)
+		disk_local_keep(d);
 	/* Errors are over after a while: the loop tries again. */
 	if (failed)
 		job_wake();

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver/uapi/number.h"
 #include "userspace/daemon/volumes_in.h"
 
 struct set_arg {
@@ -184,14 +183,17 @@ static int fill(const struct volumes *s, const struct attach_set *a, const struc
 static int check_local(struct volumes *s, const struct attach_set *a, const struct layout_member *mb,
 		       const struct reach *r)
 {
-	const struct label_extent *e = reach_label(r, &mb->extent);
-	int err = 0;
+	int err;
 
 	/* Readers open the device alone: they note nothing in its label. */
 	if (!a->readonly)
 		err = disk_number(r->disk, &mb->extent, &s->c.host, a->number, a->served);
-	else if (e && mesh_number_access(e->attach) > mesh_number_access(a->number))
-		err = -ESTALE;
+	else
+		err = disk_reader(r->disk, &mb->extent, &s->c.host, a->number);
+	if (err == -EBUSY)
+		return vol_fail(s, err, "local drive %s (%.79s) is mounted, or another program or driver holds it: end "
+				"that first; the volume does not know what it wrote", muuid_str(&mb->drive).s,
+				disk_path(r->disk));
 	if (err == -ESTALE)
 		return vol_fail(s, err, "the label of local drive %s has a higher number",
 				muuid_str(&mb->drive).s);

@@ -240,11 +240,17 @@ static inline const char *op_words(void *m)
 	return "the machine says no";
 }
 
+static inline u64 op_local(void *m, const struct muuid *drive)
+{
+	(void)m;
+	return drive->b[1] == 1 ? W.use : 0;
+}
+
 static const struct attach_ops rig_ops = {
 	.kernel = op_kernel, .kernels = op_kernels, .probe = op_probe, .set = op_set, .del = op_del,
 	.record_get = op_record_get, .records = op_records, .record_put = op_record_put,
 	.record_erase = op_record_erase, .slots = op_slots, .note = op_note, .noted = op_noted,
-	.rosters = op_rosters, .words = op_words,
+	.rosters = op_rosters, .words = op_words, .local = op_local,
 };
 
 static inline void fence(int h, const struct target *t)

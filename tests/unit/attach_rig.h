@@ -70,6 +70,7 @@ static struct {
 	bool	crash_behind, crash_host, crashed;
 	bool	no_watch;
 	void	(*hook)(const char *op);	/* called before an operation takes effect */
+	u64	use;			/* of drive 1, where that is local */
 } W;
 
 static struct store *other;

@@ -93,6 +93,8 @@ struct attach_note {
  * @kernels: UUIDs of all volumes that the kernel has, at most @max; returns their number
  * @probe: of each member of a layout, by places (as in struct plan_layout)
  * @set: VOLUME_SET; where the members are is in the copy (drive/D, host/H)
+ * @local: of a local drive: another value each time that it comes, by whatever path; 0: it never was
+ *	here. The kernel gets its path by @set. NULL: no drive is local
  * @del: VOLUME_DEL; @last: rosters that the kernel committed last are noted there
  * @record_get: the host's record; -ENOENT: none
  * @records: UUIDs of all volumes that have one
@@ -120,6 +122,7 @@ struct attach_ops {
 	/* Rosters that the kernel has committed, into @r: of MESHBLK_EV_ROSTER and VOLUME_GET. */
 	int	(*rosters)(void *m, const struct muuid *volume, struct obj_roster *r);
 	const char *(*words)(void *m);
+	u64	(*local)(void *m, const struct muuid *drive);
 };
 
 struct attach_agent;

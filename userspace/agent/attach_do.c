@@ -7,6 +7,14 @@
 
 #include "userspace/agent/attach_in.h"
 
+/* A local drive that comes back is opened by its path: in the kernel's hands once it is set again. */
+static u64 local_way(const struct attach_vol *v, const struct layout_member *mb, const struct obj_drive *d)
+{
+	bool local = d ? d->local : mb->kind == LAYOUT_KIND_BDEV;
+
+	return local && v->a->ops->local ? v->a->ops->local(v->a->m, &mb->drive) : 0;
+}
+
 u64 attach_sum(const struct attach_vol *v, const struct attach_aim *aim)
 {
 	const struct obj_attached *r = &v->rec;
@@ -29,8 +37,10 @@ u64 attach_sum(const struct attach_vol *v, const struct attach_aim *aim)
 		const struct obj_drive *d = copy_obj(v->a->copy, &drive);
 		struct key host = { .kind = KEY_HOST };
 		const struct copy_item *h;
-		u64 modified;
+		u64 modified, way = local_way(v, &r->record->member[i], d);
 
+		if (way)
+			sum = xxh64(&way, sizeof(way), sum);
 		if (d)
 			host.host = d->plan.host;
 		h = copy_get(v->a->copy, &host);
@@ -106,7 +116,7 @@ static void done(struct attach_vol *v, enum attach_doing what)
 		v->rec_has = false;
 		break;
 	case ATTACH_SETS:
-		v->set = attach_sum(v, &v->aim);
+		v->set = v->setting;
 		v->by_record = v->again;
 		v->again = 0;
 		break;
@@ -157,6 +167,8 @@ int attach_go_on(struct attach_vol *v)
 int attach_begin(struct attach_vol *v, enum attach_doing what)
 {
 	v->doing = what;
+	if (what == ATTACH_SETS)
+		v->setting = attach_sum(v, &v->aim);
 	return attach_go_on(v);
 }
 

@@ -54,6 +54,7 @@ struct attach_vol {
 	bool	rec_read, rec_has;	/* @rec is the record on the disk; it may be damaged: no @rec.record */
 	struct obj_attached rec, put;
 	struct attach_aim aim;		/* of ATTACH_SETS */
+	u64	setting;		/* sum of what ATTACH_SETS began with: where members are changes meanwhile */
 	u64	set;			/* sum of what the kernel got last; 0: not known */
 	bool	force;			/* of ATTACH_DELS */
 	struct attach_kernel ends;	/* ... the kernel before it */

@@ -436,4 +436,5 @@ const struct attach_ops volumes_ops = {
 	.noted = vol_noted,
 	.rosters = vol_rosters,
 	.words = vol_words,
+	.local = vol_local,
 };

@@ -119,6 +119,7 @@ int reach_load(struct volumes *s);
 void reach_event(struct volumes *s, const struct mesh_event *e);
 struct vol_target *reach_id(const struct volumes *s, u32 id);
 void reach_forget(struct volumes *s, u32 id);
+u64 vol_local(void *m, const struct muuid *drive);
 /* The label's entry of a local member; NULL: it cannot be read. */
 const struct label_extent *reach_label(const struct reach *r, const struct muuid *extent);
 /* On a thread: have the kernel keep sessions with @n targets. 0 or an errno with the words. */

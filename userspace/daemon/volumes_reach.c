@@ -179,6 +179,13 @@ static u64 start_of(const struct obj_drive *d, const struct label_extent *e, con
 	return e ? e->start : 0;
 }
 
+u64 vol_local(void *m, const struct muuid *drive)
+{
+	struct volumes *s = m;
+
+	return s->c.disks ? disks_use(s->c.disks, drive) : 0;
+}
+
 static int reach_local(struct volumes *s, const struct obj_drive *d, const struct layout_member *mb,
 		       struct reach *r)
 {

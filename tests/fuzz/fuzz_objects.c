@@ -140,6 +140,7 @@ static void begin(void)
 	seed_other(KEY_TASK, a_task(T1, "volume rename", VOL, SELF, OBJ_TASK_WAITING));
 	seed_file(OBJ_SEEN);
 	seed_file(OBJ_ATTACHED);
+	seed_file(OBJ_KNOWN);
 	while (rig_nr_texts)
 		free(rig_texts[--rig_nr_texts]);
 }

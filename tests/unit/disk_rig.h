@@ -501,7 +501,7 @@ __attribute__((weak)) bool export_take_alone(const struct export_disk *d, const 
 					     const struct muuid *host, char *why, size_t size)
 {
 	bool is = d->found == EXPORT_LABEL && muuid_equal(&d->owner, host) &&
-		  muuid_equal(&d->cluster, &seen->cluster);
+		  muuid_equal(&d->cluster, &seen->cluster) && d->known && !strcmp(d->known_wwid, d->disk.wwid);
 
 	snprintf(why, size, "%s", is || d->found != EXPORT_LABEL ? "" : "is no drive of this host");
 	return is;

@@ -436,6 +436,15 @@ static void fill_seen(void *x)
 	RND_TEXT(s->plan.id, ANY);
 }
 
+static void fill_known(void *x)
+{
+	struct obj_known *k = x;
+
+	k->drive = rnd_uuid();
+	RND_TEXT(k->wwid, ANY);
+	RND_TEXT(k->serial, ANY);
+}
+
 static void fill_attached(void *x)
 {
 	struct obj_attached *a = x;
@@ -496,7 +505,7 @@ static const struct rig_kind rig_kinds[] = {
 	KIND(KEY_EVENT, event, OBJECT(event, details)),
 	KIND(KEY_STATUS, status, OBJECT(status, details)),
 	KIND(KEY_TOKEN, token),
-	KIND(OBJ_SEEN, seen),
+	KIND(OBJ_SEEN, seen), KIND(OBJ_KNOWN, known),
 	KIND(OBJ_ATTACHED, attached, .array = { ARRAY(obj_attached, plan.bar, plan.barred),
 						OWN(obj_attached, record),
 						ARRAY(obj_attached, leaving, leavings) }),
@@ -506,7 +515,7 @@ static const struct rig_kind rig_kinds[] = {
 
 static bool rig_file(int kind)
 {
-	return kind == OBJ_SEEN || kind == OBJ_ATTACHED;
+	return kind >= OBJ_SEEN;
 }
 
 static void rig_op(struct obj *o)

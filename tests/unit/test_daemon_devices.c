@@ -279,7 +279,142 @@ static void test_use(void)
 	end();
 }
 
+static struct plan_seen seen = { .cluster = { .b = { 'c', 1 } }, .generation = 1 };
+
+/* Another disk gets this one's name: the file that was there has another one. */
+static void swap_with(const char *name)
+{
+	char other[128], cmd[600];
+
+	snprintf(other, sizeof(other), "%s/%s", state_dir, name);
+	snprintf(cmd, sizeof(cmd), "mv %s %s.was && mv %s %s", path, path, other, path);
+	OK(system(cmd));
+}
+
+static void copy_as(const char *name)
+{
+	char cmd[400];
+
+	snprintf(cmd, sizeof(cmd), "cp --sparse=always %s %s/%s", path, state_dir, name);
+	OK(system(cmd));
+}
+
+/* A name is judged, and is another disk's when it is written: nothing is. */
+static void test_swapped(void)
+{
+	static const char text[] = "another's data";
+	struct label l = first_label();
+	char is[sizeof(text)] = "";
+	int fd, each[2];
+
+	begin();
+	disks_end();
+	disks_begin();
+	/* A first label, over a disk that was empty. */
+	file_new("precious");
+	junk(0, text, sizeof(text));
+	file_new("empty");
+	CU_ASSERT_EQUAL(probe(), EXPORT_EMPTY);
+	swap_with("precious");
+	CU_ASSERT_EQUAL(done(disks_export_ops.label_first(S, path, &l)), -ESTALE);
+	CU_ASSERT(strstr(disks_export_ops.words(S), "another disk has its name") != NULL);
+	fd = open(path, O_RDONLY);
+	CU_ASSERT(pread(fd, is, sizeof(is), 0) == (ssize_t)sizeof(is) && !strcmp(is, text));
+	close(fd);
+	/* Judged again it is the one that is there. */
+	probe();
+	OK(done(disks_export_ops.label_first(S, path, &l)));
+	/* An owner, and a take: of the drive's copy. */
+	CU_ASSERT_EQUAL(probe(), EXPORT_LABEL);
+	copy_as("copy");
+	swap_with("copy");
+	CU_ASSERT_EQUAL(done(disks_export_ops.own(S, path, &DRIVE_, &OTHER_)), -ESTALE);
+	CU_ASSERT_EQUAL(take(), -ESTALE);
+	OK(file_label(path, &l, each));
+	CU_ASSERT(muuid_equal(&l.owner, &HOST_));
+	CU_ASSERT_EQUAL(probe(), EXPORT_LABEL);
+	OK(take());
+	end();
+}
+
+/* A probe that no agent came for is made again: another disk may have the name by now. */
+static void test_old_probe(void)
+{
+	static const u8 swap[] = "SWAPSPACE2", pages[8] = { 1, 0, 0, 0, 255 };
+	struct pollfd p = { .events = POLLIN };
+	struct export_disk out;
+	u64 n;
+
+	begin();
+	disks_end();
+	disks_begin();
+	for (int old = 0; old < 2; old++) {
+		file_new("disk");
+		p.fd = job_wake_fd();
+		while (poll(&p, 1, 0) > 0)
+			CU_ASSERT_EQUAL(read(p.fd, &n, sizeof(n)), (ssize_t)sizeof(n));
+		CU_ASSERT_EQUAL(disks_export_ops.probe(S, path, &out), -EINPROGRESS);
+		/* The job wakes the loop when it has ended; nothing else does here. */
+		CU_ASSERT_EQUAL(poll(&p, 1, UNTIL_MS), 1);
+		junk(4086, swap, 10);
+		junk(1024, pages, sizeof(pages));
+		later += old * 6000;
+		CU_ASSERT_EQUAL(probe(), old ? EXPORT_FOREIGN : EXPORT_EMPTY);
+	}
+	end();
+}
+
+/* While the store is away a copy is recognised by what this host has noted. */
+static void test_clone(void)
+{
+	struct obj_disk on = { .wwid = "eui.1", .serial = "S1" };
+	struct obj_known k;
+	char file[200], cmd[500];
+
+	begin();
+	/* The file says which device it was, as it was taken. */
+	OK(disk_known_get(state_dir, &DRIVE_, &k));
+	CU_ASSERT(!k.wwid[0] && !k.serial[0]);
+	obj_free(OBJ_KNOWN, &k);
+	disks_end();
+	machine[0] = path;
+	disks_begin();
+	OK(done(disks_rescan_alone(S, &seen)));
+	CU_ASSERT_PTR_NOT_NULL(disks_next(S, NULL));
+	disks_end();
+	/* The drive was another device: this is a copy. */
+	OK(disk_known_put(state_dir, &DRIVE_, &on));
+	disks_begin();
+	OK(done(disks_rescan_alone(S, &seen)));
+	CU_ASSERT_PTR_NULL(disks_next(S, NULL));
+	CU_ASSERT(log_has("a copy of it"));
+	OK(disk_known_get(state_dir, &DRIVE_, &k));
+	CU_ASSERT_STRING_EQUAL(k.wwid, "eui.1");
+	CU_ASSERT_STRING_EQUAL(k.serial, "S1");
+	obj_free(OBJ_KNOWN, &k);
+	/* Damaged, it says nothing. */
+	snprintf(file, sizeof(file), "%s/labels/%s.known", state_dir, muuid_str(&DRIVE_).s);
+	snprintf(cmd, sizeof(cmd), "sed -i s/eui.1/eui.2/ %s", file);
+	OK(system(cmd));
+	CU_ASSERT_EQUAL(disk_known_get(state_dir, &DRIVE_, &k), -EUCLEAN);
+	/* Nor one of another drive. */
+	OK(disk_known_put(state_dir, &OTHER_, &on));
+	snprintf(cmd, sizeof(cmd), "cp %s/labels/%s.known %s", state_dir, muuid_str(&OTHER_).s, file);
+	OK(system(cmd));
+	CU_ASSERT_EQUAL(disk_known_get(state_dir, &DRIVE_, &k), -EUCLEAN);
+	/* By the store's word it is noted again. */
+	machine[0] = NULL;
+	OK(take());
+	OK(disk_known_get(state_dir, &DRIVE_, &k));
+	CU_ASSERT_EQUAL(k.wwid[0], 0);
+	obj_free(OBJ_KNOWN, &k);
+	end();
+}
+
 static const struct rig_test tests[] = {
+	{ "a name that is another's by now", test_swapped },
+	{ "a probe that is old", test_old_probe },
+	{ "a copy, while the store is away", test_clone },
 	{ "a local drive is held alone", test_alone },
 	{ "uses of a drive", test_use },
 	{ "... and something else has it", test_in_use },

@@ -102,6 +102,7 @@ static const struct { int kind; const char *path; int err; } may[] = {
 	{ KEY_EVENT, ".volume", 0 }, { KEY_EVENT, ".drive", 0 }, { KEY_EVENT, ".details", 0 },
 	{ KEY_STATUS, ".words", 0 }, { KEY_STATUS, ".details", 0 },
 	{ KEY_TOKEN, ".host", 0 },
+	{ OBJ_KNOWN, ".wwid", 0 }, { OBJ_KNOWN, ".serial", 0 },
 	{ OBJ_ATTACHED, ".leaving", 0 }, { OBJ_ATTACHED, ".io.timeout_ms", 0 },
 	{ OBJ_ATTACHED, ".io.queue_depth", 0 }, { OBJ_ATTACHED, ".layout.members[].addr", 0 },
 	{ OBJ_ATTACHED, ".layout.members[].port", 0 }, { OBJ_ATTACHED, ".layout.salt", -EUCLEAN },

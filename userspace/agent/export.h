@@ -47,6 +47,9 @@ struct export_disk {
 	u32	generation;
 	bool	bare;			/* the label names no extent; false where that is not known */
 	bool	left;			/* LABEL_F_UNEXPORTED */
+	u64	number;			/* of the device in the kernel: its name may be another's later */
+	bool	known;			/* this host's file has the device that the drive was on last: ... */
+	char	known_wwid[OBJ_WWID], known_serial[OBJ_TEXT];
 };
 
 /**
@@ -142,7 +145,8 @@ bool export_take(const struct export_disk *d, const struct obj_drive *key, const
  * export_take_alone() - the same while the store is away: what the label and the host's file say
  * @seen: the store that this host followed last
  *
- * After a power cut each host serves what it has, in any order. The caller takes neither of two disks
+ * After a power cut each host serves what it has, in any order. World-wide id and serial are compared with
+ * the host's own file, as export_take() does it with the store. The caller takes neither of two disks
  * with one label. What the store knows better it says later: the agent of the drive then does nothing
  * for a drive of another host.
  */

@@ -249,6 +249,10 @@ bool export_take_alone(const struct export_disk *d, const struct plan_seen *seen
 		no = "it was unexported";
 	else if (d->network)
 		no = "it is reached by a network";
+	else if (!d->known)
+		no = "this host has no file of the device that the drive was on";
+	else if (strcmp(d->known_wwid, d->disk.wwid) || strcmp(d->known_serial, d->disk.serial))
+		no = "it is another device than the one with this label: a copy of it";
 	return no ? not_taken(why, size, "%s has the label of drive %s, and is not taken up while the store is away: %s",
 			      d->disk.path, muuid_str(&d->drive).s, no) : true;
 }

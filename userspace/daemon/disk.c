@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -183,8 +184,11 @@ int disks_open(const struct disks_config *config, struct disks **out)
 
 struct disk *disks_at(struct disks *s, const char *path)
 {
+	char real[PATH_MAX];
 	struct disk *d;
 
+	if (realpath(path, real))
+		path = real;
 	guard(&s->lock);
 	for (d = s->first; d; d = d->next) {
 		if (!strcmp(d->path, path) && !is_ended(d))

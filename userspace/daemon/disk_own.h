@@ -218,10 +218,13 @@ void disks_serve_end(struct disks *s);
 
 /* disk_look.c: as export_ops.probe; -ETIMEDOUT: the disk has not answered for a while. */
 int disk_look(struct disks *s, const char *path, struct export_disk *out);
+/* The same, for a command that is judged by it, which concerns that device alone. */
+int disk_look_judged(struct disks *s, const char *path, struct export_disk *out);
+u64 disk_judged(const struct disks *s, const char *path);	/* its number; 0: none was */
 bool disks_look_end(struct disks *s, u64 until);	/* likewise */
 
-/* disk_take.c: as export_ops.take */
-int disk_take(struct disks *s, const char *path, const struct muuid *drive);
+/* disk_take.c: as export_ops.take. @number: of the device that was judged; 0: any. */
+int disk_take(struct disks *s, const char *path, const struct muuid *drive, u64 number);
 /* False: a disk hangs, and its thread has @s for ever. */
 bool disks_take_end(struct disks *s, u64 until);
 
@@ -229,6 +232,9 @@ bool disks_take_end(struct disks *s, u64 until);
 int disk_backup(const char *state, const struct label *l);
 int disk_backup_read(const char *state, const struct muuid *drive, struct label *l);
 /* With d->both: made at most once a day, or @now. Not with d->lock. */
+/* The device that a drive is on, by world-wide id and serial. 0, at once where the file has it; or an errno. */
+int disk_known_put(const char *state, const struct muuid *drive, const struct obj_disk *on);
+int disk_known_get(const char *state, const struct muuid *drive, struct obj_known *out);
 void disk_backup_due(struct disk *d, const struct label *l, bool now);
 
 #endif

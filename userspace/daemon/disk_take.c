@@ -2,6 +2,7 @@
 /* struct export_ops: drives come and go. Each call is a job of its own, since a disk may hang. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@ struct work_arg {
 	struct disks *s;
 	char	path[OBJ_PATH];
 	struct muuid drive;
+	u64	number;		/* of the device that was judged; 0: any */
 	bool	wipe;
 	struct muuid owner;	/* that the label is to have */
 	struct label *label;	/* to be written first */
@@ -64,14 +66,16 @@ static void work_drop(void *arg)
 static struct disk *disk_new(struct work_arg *a, int fd, const struct disk_dev *dev, struct label *l)
 {
 	struct disk *d = calloc(1, sizeof(*d));
+	char real[PATH_MAX];
 
 	if (!d)
 		return NULL;
 	d->s = a->s;
 	d->uuid = l->drive;
-	snprintf(d->path, sizeof(d->path), "%s", a->path);
+	/* Names in /dev/disk are links, and the kernel says the device's own. */
+	snprintf(d->path, sizeof(d->path), "%.*s", OBJ_PATH - 1, realpath(a->path, real) ? real : a->path);
 	disk_identify(dev->name, &d->about);
-	snprintf(d->about.path, sizeof(d->about.path), "%s", a->path);
+	memcpy(d->about.path, d->path, sizeof(d->about.path));
 	d->about.size = dev->size;
 	d->about.lba = dev->lba;
 	d->about.drive = l->drive;
@@ -177,6 +181,30 @@ static int put_right(struct disk *d, const int each[2])
 	return 0;
 }
 
+/* While the store is away this device is the drive's, and no other one. */
+static void known(const struct disk *d)
+{
+	const char *state = d->s->config.state;
+	int err = state ? disk_known_put(state, &d->uuid, &d->about) : 0;
+
+	if (err)
+		disk_log(d->s, "%s: which device it is cannot be noted in %s/labels (%s): while the store is away it "
+			 "is not taken up again", d->path, state, strerror(-err));
+}
+
+/* The device that was judged: its name may be another's by now. */
+static int open_judged(struct work_arg *a, int flags, struct disk_dev *dev)
+{
+	int fd = disk_dev_open(a->path, flags, dev);
+
+	if (fd < 0)
+		return fail(a, fd, "the disk cannot be opened: %s", strerror(-fd));
+	if (!a->number || dev->number == a->number)
+		return fd;
+	close(fd);
+	return fail(a, -ESTALE, "another disk has its name by now");
+}
+
 static int take(void *arg)
 {
 	struct label *l = malloc(sizeof(*l));
@@ -185,10 +213,10 @@ static int take(void *arg)
 	struct disk_dev dev;
 	int fd, err, each[2];
 
-	fd = l ? disk_dev_open(a->path, O_RDWR | O_DSYNC, &dev) : -ENOMEM;
+	fd = l ? open_judged(a, O_RDWR | O_DSYNC, &dev) : -ENOMEM;
 	if (fd < 0) {
 		free(l);
-		return fail(a, fd, "the disk cannot be opened: %s", strerror(-fd));
+		return fd;
 	}
 	err = label_read(fd, dev.size, l, &on, each);
 	if (err)
@@ -210,8 +238,10 @@ static int take(void *arg)
 		err = put_right(a->d, each);
 	if (!err && !a->d->local)
 		disk_dev_cache_off(fd, dev.name);
-	if (!err)
+	if (!err) {
+		known(a->d);
 		disk_backup_due(a->d, a->d->both, true);
+	}
 	return err ? fail(a, err, "%s", strerror(-err)) : 0;
 }
 
@@ -245,11 +275,9 @@ static int first(void *arg)
 	struct work_arg *a = arg;
 	struct label *was = malloc(sizeof(*was));
 	struct disk_dev dev;
-	int fd = was ? disk_dev_open(a->path, O_RDWR | O_DSYNC | O_EXCL, &dev) : -ENOMEM, err = fd;
+	int fd = was ? open_judged(a, O_RDWR | O_DSYNC | O_EXCL, &dev) : -ENOMEM, err = fd;
 
-	if (fd < 0) {
-		fail(a, fd, "the disk cannot be opened: %s", strerror(-fd));
-	} else {
+	if (fd >= 0) {
 		err = first_write(a, fd, &dev, was);
 		close(fd);
 	}
@@ -284,11 +312,9 @@ static int own(void *arg)
 	struct work_arg *a = arg;
 	struct label *l = malloc(sizeof(*l));
 	struct disk_dev dev;
-	int fd = l ? disk_dev_open(a->path, O_RDWR | O_DSYNC | O_EXCL, &dev) : -ENOMEM, err = fd;
+	int fd = l ? open_judged(a, O_RDWR | O_DSYNC | O_EXCL, &dev) : -ENOMEM, err = fd;
 
-	if (fd < 0) {
-		fail(a, fd, "the disk cannot be opened: %s", strerror(-fd));
-	} else {
+	if (fd >= 0) {
 		err = own_write(a, fd, &dev, l);
 		close(fd);
 	}
@@ -453,24 +479,28 @@ static int work_run(struct disks *s, struct disk_work *w)
 	return err;
 }
 
-int disk_take(struct disks *s, const char *path, const struct muuid *drive)
+int disk_take(struct disks *s, const char *path, const struct muuid *drive, u64 number)
 {
 	struct disk_work *w = work_find(s, WORK_TAKE, path, drive);
 	const struct disk *d = disks_served(s, drive);
 
-	if (!w && d && !strcmp(d->path, path))
+	if (!w && d && d == disks_at(s, path))
 		return 0;
 	/* Until then it may hold the device alone. */
 	if (!w && disks_ending(s, drive))
 		return -EINPROGRESS;
-	if (!w)
+	if (!w) {
 		w = work_new(s, WORK_TAKE, path, drive);
-	return w ? work_run(s, w) : -ENOMEM;
+		if (!w)
+			return -ENOMEM;
+		w->arg->number = number;
+	}
+	return work_run(s, w);
 }
 
 static int op_take(void *m, const char *path, const struct muuid *drive)
 {
-	return disk_take(m, path, drive);
+	return disk_take(m, path, drive, disk_judged(m, path));
 }
 
 static int op_first(void *m, const char *path, const struct label *l)
@@ -486,6 +516,7 @@ static int op_first(void *m, const char *path, const struct label *l)
 		w = work_new(s, WORK_FIRST, path, &l->drive);
 		if (!w)
 			return -ENOMEM;
+		w->arg->number = disk_judged(s, path);
 		w->arg->label = malloc(sizeof(*l));
 		if (!w->arg->label) {
 			work_free(s, w);
@@ -510,6 +541,7 @@ static int op_own(void *m, const char *path, const struct muuid *drive, const st
 		if (!w)
 			return -ENOMEM;
 		w->arg->owner = *host;
+		w->arg->number = disk_judged(s, path);
 	}
 	return work_run(s, w);
 }
@@ -559,7 +591,7 @@ static int op_grow(void *m, const struct muuid *drive, u64 *size)
 
 static int op_probe(void *m, const char *path, struct export_disk *out)
 {
-	return disk_look(m, path, out);
+	return disk_look_judged(m, path, out);
 }
 
 static const char *op_words(void *m)

@@ -21,6 +21,7 @@ static const struct obj_type *const types[OBJ_KINDS] = {
 	[KEY_EVENT] = &obj_type_event, [KEY_STATUS] = &obj_type_status,
 	[KEY_TOKEN] = &obj_type_token,
 	[OBJ_SEEN] = &obj_type_seen, [OBJ_ATTACHED] = &obj_type_attached,
+	[OBJ_KNOWN] = &obj_type_known,
 };
 
 static const struct obj_type *type_of(int kind)

@@ -300,6 +300,14 @@ struct obj_seen {
 	struct plan_seen plan;
 };
 
+/* File of the state folder: the device that a drive was on when it was served last. */
+struct obj_known {
+	struct obj o;
+	struct muuid drive;
+	char	wwid[OBJ_WWID];		/* this and the next one may be empty */
+	char	serial[OBJ_TEXT];
+};
+
 /* File of the state folder: an attached volume. */
 struct obj_attached {
 	struct obj o;
@@ -333,12 +341,14 @@ union obj_any {
 	struct obj_token token;
 	struct obj_seen seen;
 	struct obj_attached attached;
+	struct obj_known known;
 };
 
 /* Kinds: enum key_kind, and the files. */
 enum obj_kind {
 	OBJ_SEEN = KEY_KINDS,
 	OBJ_ATTACHED,
+	OBJ_KNOWN,
 	OBJ_KINDS
 };
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A host's own files: the store as it was seen, an attached volume. See objects.h. */
+/* A host's own files: the store as it was seen, an attached volume, the device of a drive. See objects.h. */
 #include <errno.h>
 #include <linux/xxhash.h>
 #include <stdio.h>
@@ -47,6 +47,18 @@ static const struct field seen_fields[] = {
 const struct obj_type obj_type_seen = {
 	.noun = "file of the store as it was seen", .bytes = sizeof(struct obj_seen),
 	.fields = seen_fields, .file = true,
+};
+
+static const struct field known_fields[] = {
+	FIELD_UUID("drive", struct obj_known, drive),
+	FIELD_TEXT("wwid", struct obj_known, wwid, field_plain, .flags = FIELD_MAY),
+	FIELD_TEXT("serial", struct obj_known, serial, field_plain, .flags = FIELD_MAY),
+	{ .name = NULL }
+};
+
+const struct obj_type obj_type_known = {
+	.noun = "file of the device of a drive", .bytes = sizeof(struct obj_known),
+	.fields = known_fields, .file = true,
 };
 
 static const char *const attached_modes[] = { [PLAN_RW] = "rw", [PLAN_RO] = "ro" };

@@ -278,7 +278,7 @@ $(BUILD)/unit/test_daemon_machine.o: $(wildcard userspace/daemon/*.h userspace/a
 API_OBJ  := $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(wildcard userspace/daemon/api*.c) \
 	$(addprefix userspace/daemon/,control.c job.c) userspace/format/verbs_one.c userspace/store/token.c \
 	userspace/store/address.c userspace/store/secret.c)
-API_TEST := daemon_api daemon_api_lists daemon_control daemon_verbs
+API_TEST := daemon_api daemon_api_drives daemon_api_lists daemon_control daemon_verbs
 
 $(foreach t,$(API_TEST),$(eval UNIT_EXTRA_$(t) := $(API_OBJ) $(AGENT_OBJ) $(CLUSTER_OBJ) $(AGENT_PLAN)) \
 	$(eval UNIT_LIBS_$(t) := -lsystemd -lsqlite3 -lgnutls -lpthread) $(eval UNIT_CFLAGS_$(t) := -D_GNU_SOURCE))

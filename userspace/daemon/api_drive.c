@@ -84,7 +84,7 @@ static json_t *drive_json(const struct api *a, const struct obj_drive *d)
 	jset_uuid(j, "uuid", &d->plan.uuid);
 	jset_str(j, "name", d->name);
 	jset_str(j, "host", api_host_name(a, &d->plan.host).s);
-	jset_str(j, "path", d->path);
+	jset_str(j, "path", api_drive_path(a, d));
 	jset_u64(j, "size", d->size);
 	jset_u64(j, "free", used < d->size ? d->size - used : 0);
 	jset_u64(j, "lba", d->lba);
@@ -145,7 +145,7 @@ static int unexport_check(struct api *a, const struct obj_drive *d)
 	name = api_volume_name(a, &d->plan.extent[0].volume);
 	return api_fail(a, -EBUSY, "in-use", "drive %s has %u extents of volumes, the first of %s: move them with 'meshctl "
 			"volume evict %s MEMBER', or go on with --force: their data stays on the drive",
-			d->path, d->plan.extents, name.s, name.s);
+			api_drive_path(a, d), d->plan.extents, name.s, name.s);
 }
 
 static int drain_check(struct api *a, const struct obj_drive *d)
@@ -154,7 +154,7 @@ static int drain_check(struct api *a, const struct obj_drive *d)
 
 	return !away ? 0 :
 	       api_fail(a, -ENODEV, "refused", "drive %s cannot be copied from, as %s: 'meshctl volume replace' gives each volume "
-			"another drive for it", d->path, away);
+			"another drive for it", api_drive_path(a, d), away);
 }
 
 /* The one place where data is given up knowingly: never that of a drive that is there. */
@@ -162,7 +162,7 @@ static int forget_check(struct api *a, const struct obj_drive *d)
 {
 	if (!api_drive_away(a, d))
 		return api_fail(a, -EBUSY, "refused", "drive %s of host %s is there, so nothing is to be given up: 'meshctl drive "
-				"drain' moves what is on it, 'meshctl drive unexport' ends it", d->path,
+				"drain' moves what is on it, 'meshctl drive unexport' ends it", api_drive_path(a, d),
 				api_host_name(a, &d->plan.host).s);
 	return 0;
 }

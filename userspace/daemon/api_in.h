@@ -59,6 +59,15 @@ struct api_name {
 
 struct api_name api_host_name(const struct api *a, const struct muuid *host);
 struct api_name api_volume_name(const struct api *a, const struct muuid *volume);
+/*
+ * Where a drive is now, by its host's list of disks; where it was last while it is away; empty: another disk
+ * has that name by now.
+ */
+const char *api_drive_path(const struct api *a, const struct obj_drive *d);
+/* The disk that has it; NULL: its host does not find it. A copy has its label, and is another device. */
+const struct obj_disk *api_drive_disk(const struct api *a, const struct obj_drive *d);
+/* @text names the device at @path of that host: on this one by any of its names, those in /dev/disk are links. */
+bool api_at(const struct api *a, const struct muuid *host, const char *text, const char *path);
 bool api_host_alive(const struct api *a, const struct muuid *host);
 /* Objects of the copy; NULL: none. */
 const struct obj_volume *api_volume_get(const struct api *a, const struct muuid *volume);

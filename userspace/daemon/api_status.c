@@ -138,7 +138,8 @@ static void judge_drives(struct report *r)
 		/* Those of a host that is away are its line's. */
 		if (!away || !api_host_alive(r->a, &d->plan.host))
 			continue;
-		snprintf(about, sizeof(about), "%s:%s", api_host_name(r->a, &d->plan.host).s, d->path);
+		snprintf(about, sizeof(about), "%s:%s", api_host_name(r->a, &d->plan.host).s,
+			 api_drive_path(r->a, d));
 		problem(r, GRADE_DEGRADED, "drive", about, "meshctl volume replace VOLUME MEMBER, if it does not come back",
 			"drive %s with %u extents: %s", about, d->plan.extents, away);
 	}

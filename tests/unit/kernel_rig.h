@@ -296,6 +296,19 @@ int meshblk_witness(struct mesh *m, int stop, void (*fn)(void *priv, struct mesh
 	return 0;
 }
 
+/* I/O that a device has not ended: of a member, and of one that is no member any more. */
+static struct meshblk_abandoned ios[2];
+static size_t nr_ios;
+
+int meshblk_abandoned_get(struct mesh *m, struct meshblk_abandoned **out, size_t *n)
+{
+	(void)m;
+	*n = nr_ios;
+	*out = calloc(nr_ios + 1, sizeof(**out));
+	memcpy(*out, ios, nr_ios * sizeof(**out));
+	return 0;
+}
+
 int meshblk_roster_noted(struct mesh *m, const struct meshblk_note *note)
 {
 	(void)m;

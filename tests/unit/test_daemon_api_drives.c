@@ -133,7 +133,40 @@ static void test_grown(void)
 	api_end();
 }
 
+/* A member that was replaced has I/O in flight: this host's kernel knows. */
+static void test_waits(void)
+{
+	struct client k;
+	struct muuid v;
+
+	api_begin();
+	does("volume create", "{'name':'m','size':67108864,'layout':'mirror:2','drives':['s1:/dev/nvme0n1',"
+	     "'s2:/dev/nvme0n1']}");
+	v = volume_id("m");
+	client_request(&k, "volume attach", "{'volume':'m'}");
+	client_waits(&k, 2);
+	play_attach(S1, &v);
+	client_ok(&k);
+	D.volumes = (void *)&D;
+	kernel_says = "{\"groups\":[{\"members\":[{\"index\":0,\"waits\":false},{\"index\":1,\"waits\":true}]}],"
+		      "\"abandoned\":[{\"member\":null,\"path\":\"/dev/nvme9n1\",\"ios\":3}]}";
+	fails("volume replace", "{'volume':'m','member':'0'}", "refused",
+	      "member 1 of volume m waits for its place: the I/O of the member before it has not ended, "
+	      "abandoned I/O on /dev/nvme9n1");
+	fails("volume evict", "{'volume':'m','member':'1'}", "refused", "waits for its place");
+	/* Of another group it is in nothing's way. */
+	kernel_says = "{\"groups\":[{\"members\":[{\"index\":4,\"waits\":true}]}]}";
+	client_close(&k);
+	client_request(&k, "volume replace", "{'volume':'m','member':'0','with':'s3:/dev/nvme1n1'}");
+	client_waits(&k, 2);
+	client_close(&k);
+	kernel_says = NULL;
+	D.volumes = NULL;
+	api_end();
+}
+
 static const struct rig_test tests[] = {
+	{ "a member waits for its place", test_waits },
 	{ "names are swapped", test_swapped },
 	{ "names that are links", test_links },
 	{ "a device has grown", test_grown },

@@ -150,6 +150,34 @@ static json_t *group_json(const struct meshblk_group *g)
 	return j;
 }
 
+/* I/O that groups gave up and devices have not ended, of members and of former ones. */
+static json_t *abandoned_json(const struct volumes *s, const struct meshblk_volume *k)
+{
+	struct meshblk_abandoned *io;
+	json_t *list = json_array(), *j;
+	size_t n;
+	u32 m;
+
+	if (meshblk_abandoned_get(s->m, &io, &n))
+		return list;
+	for (size_t i = 0; i < n; i++) {
+		const struct meshblk_member *mb = &io[i].member;
+
+		if (!muuid_equal(&io[i].volume, &k->uuid))
+			continue;
+		for (m = 0; m < k->nr_members && !muuid_equal(&k->members[m].extent, &mb->extent); m++)
+			;
+		j = json_object();
+		json_object_set_new(j, "member", m < k->nr_members ? json_integer(m) : json_null());
+		json_object_set_new(j, "path", text_or_null(mb->path));
+		jset_uuid(j, "drive", &mb->drive);
+		jset_u64(j, "ios", mb->abandoned);
+		json_array_append_new(list, j);
+	}
+	free(io);
+	return list;
+}
+
 json_t *volumes_show(struct volumes *s, const struct muuid *volume)
 {
 	struct vol *v = vol_get(s, volume);
@@ -181,5 +209,6 @@ json_t *volumes_show(struct volumes *s, const struct muuid *volume)
 		json_array_append_new(groups, group_json(&k->groups[i]));
 	json_object_set_new(j, "members", members);
 	json_object_set_new(j, "groups", groups);
+	json_object_set_new(j, "abandoned", abandoned_json(s, k));
 	return j;
 }

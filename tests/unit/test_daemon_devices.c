@@ -262,6 +262,53 @@ static void test_exported(void)
 	end();
 }
 
+/* A former use whose thread has not ended holds the device: that is nothing else's use of it. */
+static void test_ending(void)
+{
+	local_begin();
+	OK(take());
+	edit();
+	now.generation = 2;
+	write_held = true;
+	CU_ASSERT_EQUAL(disk_ops.label_write(D, &now), -EINPROGRESS);
+	CU_ASSERT(until(write_waits));
+	disk_end(D);
+	for (int i = 0; i < 20; i++) {
+		CU_ASSERT_EQUAL(disks_export_ops.take(S, path, &DRIVE_), -EINPROGRESS);
+		woken();
+	}
+	write_held = false;
+	OK(take());
+	CU_ASSERT(is_alone());
+	end();
+}
+
+static bool has_done(void)
+{
+	bool is;
+
+	pthread_mutex_lock(&D->lock);
+	is = D->numbers && D->numbers->done;
+	pthread_mutex_unlock(&D->lock);
+	return is;
+}
+
+/* What a reader's number has come to says nothing of the same number of a writer, which is noted. */
+static void test_reader(void)
+{
+	const struct muuid x = rig_id('x', 1), a = HOST;
+
+	local_begin();
+	OK(take());
+	add_ready(1);
+	CU_ASSERT_EQUAL(disk_reader(D, &x, &a, N(1, 5, 0)), -EINPROGRESS);
+	CU_ASSERT(until(has_done()));
+	OK(done(disk_number(D, &x, &a, N(1, 5, 0), 0)));
+	CU_ASSERT_EQUAL(file_number(path, &x), N(1, 5, 0));
+	OK(disk_reader(D, &x, &a, N(1, 5, 0)));
+	end();
+}
+
 /* Each use of a drive has its own number, which stays when that ends. */
 static void test_use(void)
 {
@@ -416,6 +463,8 @@ static const struct rig_test tests[] = {
 	{ "a probe that is old", test_old_probe },
 	{ "a copy, while the store is away", test_clone },
 	{ "a local drive is held alone", test_alone },
+	{ "... until its last use has ended", test_ending },
+	{ "... also for a reader", test_reader },
 	{ "uses of a drive", test_use },
 	{ "... and something else has it", test_in_use },
 	{ "... which an exported one is not", test_exported },

@@ -45,6 +45,7 @@ static void test_grow(void)
 	OK(grant(1, &a, N(1, 2, 1), 2));
 	/* Less than a label's area more is no room for another copy. */
 	OK(truncate(path, 2 * SIZE + MIB / 2));
+	CU_ASSERT(probe() == EXPORT_LABEL && found.disk.size == 2 * SIZE + MIB / 2);
 	OK(done(disks_export_ops.grow(S, &DRIVE_, &size)));
 	CU_ASSERT_EQUAL(size, 2 * SIZE);
 	disks_end();
@@ -384,6 +385,35 @@ static void test_swapped(void)
 	end();
 }
 
+/* Another disk with the drive's name is not held; a drive is where its device is, by whatever link. */
+static void test_names(void)
+{
+	const struct muuid x = rig_id('x', 1), a = HOST;
+	char link[128], real[128];
+
+	local_begin();
+	strcpy(real, path);
+	snprintf(link, sizeof(link), "%s/by-id", state_dir);
+	OK(symlink(path, link));
+	strcpy(path, link);
+	OK(take());
+	CU_ASSERT_STRING_EQUAL(disk_path(D), real);
+	CU_ASSERT_PTR_EQUAL(disks_at(S, link), D);
+	OK(take());
+	strcpy(path, real);
+	add_ready(1);
+	file_new("other");
+	strcpy(path, real);
+	OK(done(disk_number(D, &x, &a, N(1, 3, 1), 0)));
+	swap_with("other");
+	later += 11000;
+	CU_ASSERT(until(!D->alone_at));
+	for (int i = 0; i < 20; i++)
+		woken();
+	CU_ASSERT(D->alone < 0 && until(!is_alone()));
+	end();
+}
+
 /* A probe that no agent came for is made again: another disk may have the name by now. */
 static void test_old_probe(void)
 {
@@ -460,6 +490,7 @@ static void test_clone(void)
 
 static const struct rig_test tests[] = {
 	{ "a name that is another's by now", test_swapped },
+	{ "names of a drive that is served", test_names },
 	{ "a probe that is old", test_old_probe },
 	{ "a copy, while the store is away", test_clone },
 	{ "a local drive is held alone", test_alone },

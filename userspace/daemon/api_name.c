@@ -119,7 +119,7 @@ bool api_at(const struct api *a, const struct muuid *host, const char *text, con
 	bool here = muuid_equal(host, &a->d->host);
 	char real[PATH_MAX];
 
-	return path[0] && !strcmp(here && realpath(text, real) ? real : text, path);
+	return !strcmp(here && realpath(text, real) ? real : text, path);
 }
 
 /* "HOST:DEVICE", of a host by its whole name or UUID. */

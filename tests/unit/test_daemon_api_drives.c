@@ -88,7 +88,7 @@ static void test_swapped(void)
 static void test_links(void)
 {
 	char disk[128], link[128], args[400];
-	struct obj_disk own = { .drive = { .b = { 0xd0, S1, 0x11, 0 } } };
+	struct obj_disk own = { .drive = { .b = { 0xd0, S1, 0x11, 0 } } }, theirs = { .drive = S2_0 };
 	int fd;
 
 	api_begin();
@@ -104,7 +104,9 @@ static void test_links(void)
 	takes(args, "v0");
 	snprintf(args, sizeof(args), "{'drive':'s1:%s','dry_run':true}", link);
 	takes(args, "v0");
-	/* Another host's is not this one's. */
+	/* What is a link here may be anything there. */
+	strcpy(theirs.path, disk);
+	put_disks(S2, &theirs, 1);
 	snprintf(args, sizeof(args), "{'drive':'s2:%s','dry_run':true}", link);
 	fails("drive unexport", args, "not-found", "no drive");
 	/* A drive already, by any name. */

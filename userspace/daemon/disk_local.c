@@ -73,6 +73,16 @@ int disk_local_take(struct disk *d)
 	return d->in_use && !kernel_has(d) ? -EBUSY : 0;
 }
 
+bool disk_local_gone(const struct disk *d)
+{
+	struct disk_dev dev;
+	int fd = disk_dev_open(d->path, O_RDONLY, &dev);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0 ? dev.number != d->number : fd == -ENOENT || fd == -ENXIO || fd == -ENODEV;
+}
+
 void disk_local_keep(struct disk *d)
 {
 	int fd;

@@ -17,6 +17,8 @@
 int disk_local_take(struct disk *d);
 /* On the drive's thread: hold it, where that is possible again. */
 void disk_local_keep(struct disk *d);
+/* No event reports it: the device has gone, or another one has its name. */
+bool disk_local_gone(const struct disk *d);
 /* On the drive's thread: the kernel opens it next. 0; -EBUSY: something else has it by now. */
 int disk_local_let_go(struct disk *d);
 

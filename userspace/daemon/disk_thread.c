@@ -433,8 +433,12 @@ static void idle(struct disk *d)
 		settled(d);
 	else if (!disk_current(d))
 		disk_backup_due(d, d->label, false);
-	if (d->local)
+	if (d->local && disk_local_gone(d)) {
+		disk_log(d->s, "%s: the drive has gone", d->path);
+		disk_end(d);
+	} else if (d->local) {
 		disk_local_keep(d);
+	}
 	/* Errors are over after a while: the loop tries again. */
 	if (failed)
 		job_wake();

@@ -121,6 +121,8 @@ static void served_list(struct daemon *d)
 		}
 		*at = s->next;
 		free(s);
+		/* Its device may be back already, by another name. */
+		d->loop->rescan = true;
 	}
 }
 

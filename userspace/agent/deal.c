@@ -90,19 +90,39 @@ static void operate(struct deal *d, const char *key, char *value, u64 lease)
 					      .len = value ? strlen(value) : 0, .lease = lease };
 }
 
-void deal_put(struct deal *d, enum key_kind kind, void *x, u64 lease)
+/* @room: the object is left out where it has none. */
+static bool put(struct deal *d, enum key_kind kind, void *x, u64 lease, bool room)
 {
 	char text[STORE_KEY_MAX], *value;
 	struct obj *o = x;
 	struct key k;
 
 	if (d->err)
-		return;
+		return true;
 	memcpy(o->op, d->op_id, sizeof(o->op));
 	obj_key(kind, x, &k);
+	if (wrong(d, obj_encode(kind, x, &value, d->why, sizeof(d->why))))
+		return true;
+	if (room && !deal_has_room(d, strlen(value))) {
+		free(value);
+		return false;
+	}
 	same(d, &k, text);
-	if (!d->err && !wrong(d, obj_encode(kind, x, &value, d->why, sizeof(d->why))))
+	if (d->err)
+		free(value);
+	else
 		operate(d, text, value, lease);
+	return true;
+}
+
+void deal_put(struct deal *d, enum key_kind kind, void *x, u64 lease)
+{
+	put(d, kind, x, lease, false);
+}
+
+bool deal_put_fits(struct deal *d, enum key_kind kind, void *x)
+{
+	return put(d, kind, x, 0, true);
 }
 
 void deal_erase(struct deal *d, const struct key *k)

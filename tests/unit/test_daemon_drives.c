@@ -124,6 +124,13 @@ static void test_local(void)
 	CU_ASSERT_EQUAL(K.adds, 0);
 	OK(done(disk_number(D, &x, &a, N(1, 3, 1), 0)));
 	CU_ASSERT_EQUAL(file_number(path, &x), N(1, 3, 1));
+	/* The result stays until it is taken; the next one is found again. */
+	OK(disk_number(D, &x, &a, N(1, 3, 1), 0));
+	disk_number_end(D, &x, &a, N(1, 3, 0), 0);
+	OK(disk_number(D, &x, &a, N(1, 3, 1), 0));
+	disk_number_end(D, &x, &a, N(1, 3, 1), 0);
+	CU_ASSERT_EQUAL(disk_number(D, &x, &a, N(1, 3, 1), 0), -EINPROGRESS);
+	OK(done(disk_number(D, &x, &a, N(1, 3, 1), 0)));
 	CU_ASSERT_EQUAL(done(disk_number(D, &x, &a, N(1, 2, 1), 0)), -ESTALE);
 	CU_ASSERT_EQUAL(done(disk_number(D, &x, &b, N(1, 3, 2), 0)), -ESTALE);
 	/* A retake of what another host had in between. */

@@ -495,7 +495,7 @@ int disk_number(struct disk *d, const struct muuid *extent, const struct muuid *
 	struct disk_number is = { .extent = *extent, .host = *host, .number = number, .served = served,
 				  .write = true }, *n;
 	struct disk_number **at;
-	int err, kept = 0;
+	int kept = 0;
 
 	guard(&d->lock);
 	for (at = &d->numbers; (n = *at); at = &n->next) {
@@ -505,12 +505,8 @@ int disk_number(struct disk *d, const struct muuid *extent, const struct muuid *
 	}
 	if (n && !n->done)
 		return -EINPROGRESS;
-	if (n) {
-		*at = n->next;
-		err = n->err;
-		free(n);
-		return err == -EEXIST || err == -ERANGE ? -ESTALE : err;
-	}
+	if (n)
+		return n->err == -EEXIST || n->err == -ERANGE ? -ESTALE : n->err;
 	if (d->ended)
 		return -ENODEV;
 	n = malloc(sizeof(*n));
@@ -522,4 +518,18 @@ int disk_number(struct disk *d, const struct muuid *extent, const struct muuid *
 		number_forget(d);
 	pthread_cond_broadcast(&d->wake);
 	return -EINPROGRESS;
+}
+
+void disk_number_end(struct disk *d, const struct muuid *extent, const struct muuid *host, u64 number, u64 served)
+{
+	const struct disk_number is = { .extent = *extent, .host = *host, .number = number, .served = served };
+	struct disk_number **at = &d->numbers, *n;
+
+	guard(&d->lock);
+	while ((n = *at) && !(same_number(n, &is) && n->done))
+		at = &n->next;
+	if (!n)
+		return;
+	*at = n->next;
+	free(n);
 }

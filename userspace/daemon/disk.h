@@ -66,8 +66,11 @@ struct disk *disks_find(struct disks *s, const struct muuid *drive);
 const char *disk_path(const struct disk *d);
 /*
  * A member that this host's kernel opens itself has no target: compare and write the number. 0;
- * -ESTALE: the label's is above; -EINPROGRESS.
+ * -ESTALE: the label's is above; -EINPROGRESS. The result stays until disk_number_end(): a volume with
+ * many such members has all results at once, whichever came first.
  */
 int disk_number(struct disk *d, const struct muuid *extent, const struct muuid *host, u64 number, u64 served);
+/* The next disk_number() begins again. One in progress stays. */
+void disk_number_end(struct disk *d, const struct muuid *extent, const struct muuid *host, u64 number, u64 served);
 
 #endif

@@ -256,6 +256,14 @@ static int check_member(struct volumes *s, const struct vol *v, const struct att
 	return !r->err && r->kind == MESHBLK_KIND_BDEV ? check_local(s, a, mb, r) : 0;
 }
 
+/* All results of disk_number() are taken in one call: one that was taken alone would be due again. */
+static void end_numbers(struct volumes *s, const struct attach_set *a, const struct reach *r)
+{
+	for (u32 i = 0; i < a->layout->members && !a->readonly; i++)
+		if (!r[i].err && r[i].kind == MESHBLK_KIND_BDEV)
+			disk_number_end(r[i].disk, &a->layout->member[i].extent, &s->c.host, a->number, a->served);
+}
+
 static int set_begin(struct volumes *s, struct vol *v, const struct attach_set *a, u64 of)
 {
 	struct reach *r = reach_layout(s, v, a->layout);
@@ -271,6 +279,8 @@ static int set_begin(struct volumes *s, struct vol *v, const struct attach_set *
 	}
 	if (!err && waits)
 		err = -EINPROGRESS;
+	else if (r)
+		end_numbers(s, a, r);
 	if (r && x && !err) {
 		x->target = reach_targets(s, r, a->layout->members, &x->targets);
 		err = x->target ? fill(s, a, r, &x->mv) : -ENOMEM;

@@ -5,6 +5,8 @@
 #include <string.h>
 
 #include "userspace/agent/attach_in.h"
+#include "userspace/plan/change.h"
+#include "userspace/plan/forget.h"
 
 #define VOLUMES_MAX	4096
 
@@ -120,6 +122,22 @@ static bool counts(const struct attach_vol *v, const struct attach_objects *o)
 	return o->access->plan.mode != PLAN_RW && o->access->plan.number == r->plan.number;
 }
 
+/* A member of the record is on a drive that was forgotten since: without the store it would be served. */
+static bool forgets(const struct attach_vol *v, const struct attach_objects *o)
+{
+	const struct layout *l = v->rec.record;
+
+	for (u32 i = 0; i < l->members; i++) {
+		const struct key k = { .kind = KEY_DRIVE, .drive = l->member[i].drive };
+		const struct obj_drive *d = copy_obj(v->a->copy, &k);
+
+		if (d && d->plan.wanted == PLAN_FORGOTTEN && plan_forget_drops(&v->rec.plan, &l->member[i].extent) &&
+		    !plan_layout_names(&o->volume->plan.layout, &l->member[i].extent))
+			return true;
+	}
+	return false;
+}
+
 /* It was attached until the host was off, and is not to be after that. */
 static bool lapsed(const struct attach_vol *v, const struct attach_objects *o)
 {
@@ -152,7 +170,7 @@ static int absent(struct attach_vol *v, const struct attach_objects *o)
 		attach_say(v, "refused", "the cluster has no such volume");
 		return 0;
 	}
-	if (v->rec_has && !v->taken && !counts(v, o))
+	if (v->rec_has && !v->taken && (!counts(v, o) || forgets(v, o)))
 		return attach_begin(v, ATTACH_ERASES);
 	return mode_wanted(o) == PLAN_RW ? attach_take(v, o) : attach_take_reader(v, o);
 }

@@ -228,6 +228,15 @@ UNIT_EXTRA_plan_grant := $(GRANT_OBJ)
 $(GRANT_OBJ) $(BUILD)/unit/test_plan_grant.o: userspace/plan/grant.h
 $(BUILD)/unit/test_plan_grant: $(GRANT_OBJ)
 
+# Where a test build dies.
+DAEMON_CRASH := $(BUILD)/unit/obj/userspace/machine/line.o
+UNIT_EXTRA_daemon_crash  := $(DAEMON_CRASH)
+UNIT_LIBS_daemon_crash   := -lpthread
+UNIT_CFLAGS_daemon_crash := -D_GNU_SOURCE
+$(DAEMON_CRASH): UNIT_CFLAGS += -D_GNU_SOURCE
+$(BUILD)/unit/test_daemon_crash: $(DAEMON_CRASH)
+$(BUILD)/unit/test_daemon_crash.o: userspace/daemon/crash.c userspace/daemon/crash.h userspace/agent/deal.h
+
 # The daemon: its configuration and its membership of a cluster, without a kernel.
 DAEMON_OBJ = $(addprefix $(BUILD)/unit/obj/userspace/daemon/,$(1:%=%.o))
 DAEMON_CONF_OBJ    := $(call DAEMON_OBJ,conf file) $(BUILD)/unit/obj/userspace/store/address.o

@@ -163,6 +163,7 @@ int deal_close(struct deal *d, unsigned int ms)
 	int ret = d->err, err = 0;
 
 	if (!ret) {
+		deal_passes(d, false);
 		ret = store_txn_settle(s, &t, store_now_ms() + ms, &revision);
 		if (ret == -ESTALE)
 			ret = 0;
@@ -172,6 +173,8 @@ int deal_close(struct deal *d, unsigned int ms)
 	/* A copy without memory for it catches up by its watch. */
 	for (size_t i = 0; ret == 1 && !err && i < d->ops; i++)
 		err = copy_apply(d->copy, &d->op[i], revision);
+	if (ret == 1)
+		deal_passes(d, true);
 	deal_drop(d);
 	return ret;
 }

@@ -46,4 +46,15 @@ int deal_close(struct deal *d, unsigned int ms);
 /* Forget it. */
 void deal_drop(struct deal *d);
 
+#ifdef MESHD_CRASH_POINTS
+/* Of a test build, which defines it: the transaction is about to be made, or was (@done). */
+void deal_passes(const struct deal *d, bool done);
+#else
+static inline void deal_passes(const struct deal *d, bool done)
+{
+	(void)d;
+	(void)done;
+}
+#endif
+
 #endif

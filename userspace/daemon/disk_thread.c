@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "userspace/daemon/crash.h"
 #include "userspace/daemon/disk_own.h"
 #include "userspace/daemon/disk_record.h"
 #include "userspace/daemon/job.h"
@@ -83,6 +84,7 @@ int disk_commit(struct disk *d, struct label *l)
 	int err, each[2] = { 0 };
 	bool foreign;
 
+	crash_point("before label");
 	pthread_mutex_lock(&d->io);
 	/* A write that failed may have landed nevertheless: its number is not used again. */
 	l->sequence = (d->on.tried > d->label->sequence ? d->on.tried : d->label->sequence) + 1;
@@ -102,6 +104,8 @@ int disk_commit(struct disk *d, struct label *l)
 	}
 	pthread_mutex_unlock(&d->lock);
 	pthread_mutex_unlock(&d->io);
+	if (!err)
+		crash_point("after label");
 	if (err == -EBADE && !foreign)
 		strayed(d);
 	else if (err && !foreign)
@@ -306,6 +310,8 @@ static void record_do(struct disk *d)
 	err = e ? disk_current(d) : -ENOENT;
 	if (!err)
 		err = disk_record_put(d->fd, e, l);
+	if (!err)
+		crash_point("after record");
 	read = e ? disk_record_head(d->fd, e, &head) : -ENODATA;
 	if (err && err != -ENOENT)
 		disk_log(d->s, "%s: a layout record cannot be written: %s", d->path, strerror(-err));
@@ -374,8 +380,10 @@ static void want_do(struct disk *d)
 			disk_backup_due(d, was, true);
 		err = disk_commit(d, l);
 	}
-	if (!err)
+	if (!err) {
 		rolled(d, was);
+		crash_point("after records");
+	}
 	free(was);
 	pthread_mutex_lock(&d->lock);
 	if (!err)

@@ -17,6 +17,7 @@
 
 #include "userspace/daemon/conf.h"
 #include "userspace/daemon/control.h"
+#include "userspace/daemon/crash.h"
 #include "userspace/daemon/kernel.h"
 #include "userspace/daemon/log.h"
 #include "userspace/daemon/machine.h"
@@ -46,7 +47,11 @@ static const struct option opts[] = {
 	{ "config", 1, NULL, 'c' }, { "state", 1, NULL, 's' }, { "socket", 1, NULL, 'S' },
 	{ "listen", 1, NULL, 'l' }, { "port", 1, NULL, 'p' }, { "no-target", 0, NULL, 'n' },
 	{ "identity", 1, NULL, 'i' }, { "debug", 0, NULL, 'd' }, { "version", 0, NULL, 'v' },
-	{ "help", 0, NULL, 'h' }, { NULL, 0, NULL, 0 },
+	{ "help", 0, NULL, 'h' },
+#ifdef MESHD_CRASH_POINTS
+	{ "die-at", 1, NULL, 'x' }, { "pause-at", 1, NULL, 'P' },
+#endif
+	{ NULL, 0, NULL, 0 },
 };
 
 /* Those that the file has too are its values. */
@@ -97,6 +102,14 @@ static int option(int c)
 	case 'h':
 		fputs(usage, stdout);
 		exit(0);
+#ifdef MESHD_CRASH_POINTS
+	case 'x':
+		crash_at(optarg);
+		return 0;
+	case 'P':
+		crash_pause_at(optarg);
+		return 0;
+#endif
 	}
 	return -1;
 }

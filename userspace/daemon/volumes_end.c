@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "userspace/daemon/crash.h"
 #include "userspace/daemon/volumes_in.h"
 
 struct end_arg {
@@ -34,6 +35,8 @@ static int end_run(void *arg)
 	err = meshblk_volume_end(m, &x->volume, x->force, &x->group, &x->groups);
 	if (err)
 		snprintf(x->why, sizeof(x->why), "%.190s", mesh_why(m));
+	else
+		crash_point("after del");
 	mesh_close(m);
 	return err;
 }

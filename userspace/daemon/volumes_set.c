@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "driver/uapi/number.h"
+#include "userspace/daemon/crash.h"
 #include "userspace/daemon/volumes_in.h"
 
 struct set_arg {
@@ -39,6 +40,8 @@ static int set_run(void *arg)
 		err = meshblk_volume_set(m, &x->mv);
 		if (err)
 			snprintf(x->why, sizeof(x->why), "the kernel refuses it: %.200s", mesh_why(m));
+		else
+			crash_point("after set");
 	}
 	mesh_close(m);
 	return err;

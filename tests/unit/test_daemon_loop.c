@@ -47,6 +47,7 @@ static struct {
 	unsigned int timeout, lines;
 	bool	attach_away, attach_stopped, tasks_stopped;
 	unsigned int spares;		/* turns since this host leads */
+	unsigned int prunes;		/* calls */
 	int	store_fd, turns;
 	int	end_after;		/* turns, of daemon_run() */
 	int	kernel_fd, kernel_events, disks_changed;
@@ -136,6 +137,20 @@ int spares_turn(struct spares *s, u64 now)
 	W.spares++;
 	return 0;
 }
+int prune_tasks(struct tasks *t)
+{
+	CU_ASSERT(W.leads && !t->stopped);
+	W.prunes++;
+	return 0;
+}
+
+int prune_events(struct copy *c, const struct muuid *host)
+{
+	CU_ASSERT(c && host && W.state != HOST_STOPPED);
+	W.prunes++;
+	return 0;
+}
+
 void spares_end(struct spares *s) { (void)s; W.spares = 0; }
 int export_turn(struct export_agent *e) { CU_ASSERT_FALSE(e->stopped); return step('e'); }
 void export_end(struct export_agent *e) { (void)e; }
@@ -281,6 +296,7 @@ static void test_order(void)
 	turn();
 	CU_ASSERT_STRING_EQUAL(W.calls, "kchlteda" "AC");
 	CU_ASSERT_EQUAL(disk[0].begins, 1);
+	CU_ASSERT_EQUAL(W.prunes, 4);
 	end();
 }
 

@@ -24,6 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "userspace/agent/prune.h"
 #include "userspace/daemon/control.h"
 #include "userspace/daemon/job.h"
 #include "userspace/daemon/kernel.h"
@@ -255,9 +256,13 @@ static int deciding(struct daemon *d, u64 now)
 		steps += n > 0 ? n : 0;
 		n = spares_turn(&d->spares, now);
 		steps += n > 0 ? n : 0;
+		n = prune_tasks(&d->tasks);
+		steps += n > 0 ? n : 0;
 	} else {
 		spares_end(&d->spares);
 	}
+	n = stopped ? 0 : prune_events(d->copy, &d->host);
+	steps += n > 0 ? n : 0;
 	if (!d->disks)
 		return steps;
 	n = stopped ? 0 : export_turn(&d->exports);

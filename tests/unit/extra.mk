@@ -240,7 +240,7 @@ $(BUILD)/unit/test_daemon_crash.o: userspace/daemon/crash.c userspace/daemon/cra
 # The daemon: its configuration and its membership of a cluster, without a kernel.
 DAEMON_OBJ = $(addprefix $(BUILD)/unit/obj/userspace/daemon/,$(1:%=%.o))
 DAEMON_CONF_OBJ    := $(call DAEMON_OBJ,conf file) $(BUILD)/unit/obj/userspace/store/address.o
-DAEMON_CLUSTER_OBJ := $(call DAEMON_OBJ,cluster cluster_admit cluster_file cluster_names file)
+DAEMON_CLUSTER_OBJ := $(call DAEMON_OBJ,cluster cluster_admit cluster_file cluster_names cluster_removed file)
 
 UNIT_EXTRA_daemon_conf  := $(DAEMON_CONF_OBJ)
 UNIT_CFLAGS_daemon_conf := -D_GNU_SOURCE

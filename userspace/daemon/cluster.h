@@ -61,8 +61,9 @@ u64 cluster_keys(const struct cluster *c);
 int cluster_identity(struct cluster *c, bool target);
 /*
  * The hosts that are removed, from the copy once that is whole: for the target's kernel, and for
- * the link. Its port opens with the first call: before it no removed host could be refused. 0, or
- * the port's error: to be called again.
+ * the link. Its port opens with the first call: before it the list may be an old one. It is durable
+ * on this host: the target's kernel has it from the start, without the store. 0, or the port's
+ * error: to be called again.
  */
 int cluster_removed(struct cluster *c, const struct muuid *host, size_t n);
 /* True after join, leave, or init into etcd: all that was read is of another store; start again. */

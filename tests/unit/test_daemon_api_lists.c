@@ -37,6 +37,42 @@ static const struct obj_drive *drive_obj(const struct muuid *d)
 	return copy_obj(A, &(struct key) { .kind = KEY_DRIVE, .drive = *d });
 }
 
+static const struct obj_cluster *cluster_obj(void)
+{
+	rig_catch_up(A);
+	return copy_obj(A, &(struct key) { .kind = KEY_CLUSTER });
+}
+
+static void test_settings(void)
+{
+	json_t *r;
+
+	api_begin();
+	r = works("cluster status", "{}");
+	CU_ASSERT_EQUAL(json_integer_value(json_object_get(r, "spare_delay")), 600);
+	json_decref(r);
+	does("cluster set", "{'setting':'spare_delay=20'}");
+	does("cluster set", "{'setting':'spare_delay=20'}");
+	CU_ASSERT_EQUAL(spare_delay(cluster_obj()), 20);
+	does("cluster set", "{'setting':'spare_delay=0'}");
+	CU_ASSERT_EQUAL(spare_delay(cluster_obj()), 0);
+	does("cluster set", "{'setting':'spare_delay=2592000'}");
+	r = works("cluster status", "{}");
+	CU_ASSERT_EQUAL(json_integer_value(json_object_get(r, "spare_delay")), 2592000);
+	json_decref(r);
+	fails("cluster set", "{'setting':'spare_delay=2592001'}", "usage", "0 to 2592000");
+	fails("cluster set", "{'setting':'spare_delay=-1'}", "usage", "0 to 2592000");
+	fails("cluster set", "{'setting':'spare_delay= 1'}", "usage", "0 to 2592000");
+	fails("cluster set", "{'setting':'spare_delay='}", "usage", "0 to 2592000");
+	fails("cluster set", "{'setting':'spare_delay=1h'}", "usage", "0 to 2592000");
+	fails("cluster set", "{'setting':'spare_delay=99999999999999999999'}", "usage", "0 to 2592000");
+	fails("cluster set", "{'setting':'spare_delay'}", "usage", "no such setting");
+	fails("cluster set", "{'setting':'spare=1'}", "usage", "no such setting");
+	CU_ASSERT_EQUAL(spare_delay(cluster_obj()), 2592000);
+	CU_ASSERT_EQUAL(cluster_obj()->plan.generation, 1);
+	api_end();
+}
+
 static void test_hosts(void)
 {
 	json_t *r;
@@ -617,6 +653,7 @@ static void test_cluster(void)
 
 static const struct rig_test tests[] = {
 	{ "hosts", test_hosts },
+	{ "settings", test_settings },
 	{ "host remove", test_host_remove },
 	{ "a host that holds", test_host_holds },
 	{ "drives", test_drives },

@@ -84,12 +84,16 @@ static int watch(struct spares *s, u64 now_ms)
 	return err;
 }
 
+u64 spare_delay(const struct obj_cluster *c)
+{
+	const json_t *x = c ? json_object_get(c->settings, "spare_delay") : NULL;
+
+	return json_is_integer(x) && json_integer_value(x) >= 0 ? (u64)json_integer_value(x) : SPARE_DELAY;
+}
+
 static u64 delay_ms(const struct copy *c)
 {
-	const struct obj_cluster *o = copy_obj(c, &(struct key) { .kind = KEY_CLUSTER });
-	const json_t *x = o ? json_object_get(o->settings, "spare_delay") : NULL;
-
-	return (json_is_integer(x) && json_integer_value(x) >= 0 ? (u64)json_integer_value(x) : SPARE_DELAY) * 1000;
+	return spare_delay(copy_obj(c, &(struct key) { .kind = KEY_CLUSTER })) * 1000;
 }
 
 /* The replacement is decided from these objects. */

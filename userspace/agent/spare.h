@@ -29,6 +29,8 @@ struct spares {
  * Return: number of tasks that were requested; 0; negative: the store's error.
  */
 int spares_turn(struct spares *s, u64 now_ms);
+/* Seconds that a drive is away before a spare takes its place. NULL: the usual one. */
+u64 spare_delay(const struct obj_cluster *c);
 /* Forget what was seen: to be called when this host does not lead, and at the end. */
 void spares_end(struct spares *s);
 

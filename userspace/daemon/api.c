@@ -26,6 +26,7 @@ static const struct {
 	{ "cluster token", api_cluster_token, NEED_DECIDE },
 	{ "cluster join", api_cluster_join, NEED_NOTHING },
 	{ "cluster leave", api_cluster_leave, NEED_NOTHING },
+	{ "cluster set", api_cluster_set, NEED_DECIDE },
 	{ "cluster status", api_cluster_status, NEED_COPY },
 	{ "host list", api_host_list, NEED_COPY },
 	{ "host remove", api_host_remove, NEED_DECIDE },

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "userspace/agent/spare.h"
 #include "userspace/daemon/api_in.h"
 #include "userspace/format/json.h"
 
@@ -259,6 +260,7 @@ int api_cluster_status(struct api *a)
 	if (c) {
 		jset_uuid(j, "cluster_uuid", &c->plan.uuid);
 		jset_u64(j, "generation", c->plan.generation);
+		jset_u64(j, "spare_delay", spare_delay(c));
 	}
 	jset_str(j, "controller", leader ? api_host_name(a, &leader->host).s : "");
 	jset_bool(j, "store_away", a->d->store_away);

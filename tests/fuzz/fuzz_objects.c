@@ -133,6 +133,8 @@ static void begin(void)
 	seed_own(KEY_EVENT, "event/" SELF "/0000000000000007", "host", "serial", "7");
 	seed_own(KEY_STATUS, "status/" SELF "/" VOL, "host", "about", Q(VOL));
 	seed_own(KEY_TOKEN, "token/" SELF, "token", NULL, NULL);
+	seed_own(KEY_RECOVER, "recover", "recover", NULL, NULL);
+	seed_own(KEY_REPORT, "report/" SELF "/" VOL, "host", "about", Q(VOL));
 	seed_other(KEY_DRIVE, edit(rig_now("drive/" D1), "extents.3", "{\"uuid\":" Q(E4) ",\"volume\":" Q(VOL)
 		   ",\"place\":1,\"state\":\"ready\",\"start\":1048576,\"length\":1048576}"));
 	seed_other(KEY_ROSTER, a_roster(OURS, NUMBER, NUMBER + (1 << 16)));
@@ -170,6 +172,9 @@ static void judge_again(const struct key *k, u8 role, const char *text, size_t s
 	case KEY_ROSTER:
 		for (u32 i = 0; i < x.roster.groups; i++)
 			check(mesh_number_access(x.roster.group[i].plan.attach) <= NUMBER);
+		break;
+	case KEY_REPORT:
+		check(x.report.role == role && !strcmp(muuid_str(&k->host).s, SELF));
 		break;
 	case KEY_TASK:
 		check(role == PLAN_STORAGE || x.task.state == OBJ_TASK_CANCELLING);

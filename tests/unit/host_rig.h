@@ -122,10 +122,10 @@ static const struct host_ops ops = {
 
 static int follow(struct copy *c)
 {
-	static const enum key_kind kinds[] = { KEY_CLUSTER, KEY_HOST, KEY_ALIVE, KEY_DEVICE };
+	static const enum key_kind kinds[] = { KEY_CLUSTER, KEY_HOST, KEY_ALIVE, KEY_DEVICE, KEY_RECOVER };
 	int err = 0;
 
-	for (size_t i = 0; i < 4 && !err; i++)
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds) && !err; i++)
 		err = copy_follow(c, &(struct key) { .kind = kinds[i] }, 0);
 	return err;
 }

@@ -427,6 +427,42 @@ static void fill_token(void *x)
 	t->host = rnd_uuid();
 }
 
+static void fill_recover(void *x)
+{
+	struct obj_recover *r = x;
+
+	r->recover = rnd_uuid();
+	r->host = rnd_uuid();
+	r->generation = 1 + rnd_below(4095);
+	r->dry = true;
+}
+
+static void fill_report(void *x)
+{
+	struct obj_report *r = x;
+
+	*r = (struct obj_report) { .host = rnd_uuid(), .about = rnd_uuid(), .subject = OBJ_OF_DRIVE,
+				   .role = 1 + rnd_below(3), .recover = rnd_uuid(), .generation = 1 + rnd_below(4095),
+				   .marked = true, .followed = 1 + rnd_below(4095), .size = LABEL_AREA * 99ULL,
+				   .sequence = 1 + rnd_below(999), .lba = 512, .local = true, .was = 1 + rnd_below(999),
+				   .mode = PLAN_RW, .serves = true, .number = 1 + rnd_below(9999), .extents = 2 };
+	RND_TEXT(r->lacks, ANY);
+	RND_TEXT(r->path, ANY);
+	RND_TEXT(r->model, ANY);
+	RND_TEXT(r->wwid, ANY);
+	RND_TEXT(r->serial, ANY);
+	r->extent = calloc(2, sizeof(*r->extent));
+	for (u32 i = 0; i < 2; i++)
+		r->extent[i] = (struct obj_found) {
+			.slot = { .extent = rnd_uuid(), .volume = rnd_uuid(), .attacher = rnd_uuid(),
+				  .number = 1 + rnd_below(9999), .version = 1 + rnd_below(9), .commit = 1 + rnd_below(9),
+				  .record_version = 1 + rnd_below(9), .record_commit = 1 + rnd_below(9), .zeroed = true },
+			.start = LABEL_AREA * (1 + i), .length = LABEL_AREA };
+	r->record = rig_layout(&r->about, false);
+	rig_leavings(r->record, &r->leaving, &r->leavings);
+	r->io = (struct obj_io) { .timeout_ms = 1 + rnd_below(99999), .queue_depth = 1 + rnd_below(999) };
+}
+
 static void fill_seen(void *x)
 {
 	struct obj_seen *s = x;
@@ -496,6 +532,9 @@ static const struct rig_kind rig_kinds[] = {
 	KIND(KEY_EVENT, event, OBJECT(event, details)),
 	KIND(KEY_STATUS, status, OBJECT(status, details)),
 	KIND(KEY_TOKEN, token),
+	KIND(KEY_RECOVER, recover),
+	KIND(KEY_REPORT, report, .array = { ARRAY(obj_report, extent, extents), OWN(obj_report, record),
+					    ARRAY(obj_report, leaving, leavings) }),
 	KIND(OBJ_SEEN, seen),
 	KIND(OBJ_ATTACHED, attached, .array = { ARRAY(obj_attached, plan.bar, plan.barred),
 						OWN(obj_attached, record),
@@ -549,6 +588,8 @@ static void rig_blind(int kind, union obj_any *x)
 {
 	if (kind == KEY_VOLUME)
 		memset(&x->volume.plan.layout, 0, sizeof(x->volume.plan.layout));
+	if (kind == KEY_REPORT)
+		memset(&x->report.layout, 0, sizeof(x->report.layout));
 	if (kind == OBJ_ATTACHED)
 		memset(&x->attached.plan.layout, 0, sizeof(x->attached.plan.layout));
 	if (kind == KEY_TASK)

@@ -254,6 +254,29 @@ static void t_emptied(void)
 	end();
 }
 
+/* The mark of recover stops a host that follows its store, and the next generation lets it go on. */
+static void t_recovering(void)
+{
+	struct obj_recover m = { .recover = rig_id('r', 1), .generation = 2, .host = rig_id('h', 9) };
+	const struct key k = { .kind = KEY_RECOVER };
+
+	begin_up();
+	rig_put(O, KEY_RECOVER, &m);
+	turns();
+	CU_ASSERT_EQUAL(agent.state, HOST_STOPPED);
+	CU_ASSERT(says("being recovered"));
+	CU_ASSERT(!host_may(&agent));
+	put_cluster(1, 2);
+	turns();
+	CU_ASSERT_EQUAL(agent.state, HOST_STOPPED);
+	CU_ASSERT_EQUAL(dev.seen.plan.generation, 1);
+	rig_erase(O, &k);
+	turns();
+	CU_ASSERT_EQUAL(agent.state, HOST_UP);
+	CU_ASSERT_EQUAL(dev.seen.plan.generation, 2);
+	end();
+}
+
 static void put_raw(const char *key, const char *value)
 {
 	struct store_op op = { .key = key, .value = value, .len = strlen(value) };
@@ -621,6 +644,7 @@ static const struct rig_test tests[] = {
 	{ "term", t_term },
 	{ "recovered", t_recovered },
 	{ "emptied", t_emptied },
+	{ "recovering", t_recovering },
 	{ "later", t_later },
 	{ "nameless", t_nameless },
 	{ "file", t_file },

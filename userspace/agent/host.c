@@ -15,6 +15,7 @@
 #define HOST_RETRY_MS	2000	/* each call to a store that is away takes its time-out */
 
 static const struct key cluster_key = { .kind = KEY_CLUSTER };
+static const struct key recover_key = { .kind = KEY_RECOVER };
 
 static struct key own_key(const struct host_agent *h, enum key_kind kind)
 {
@@ -185,6 +186,12 @@ static int follow(struct host_agent *h, u64 now_ms)
 		say_old(h, now_ms, &now);
 	if (!is_followed(v))
 		return 0;
+	if (copy_get(h->copy, &recover_key)) {
+		enter(h, HOST_STOPPED, now_ms, "the cluster store is being recovered: nothing is decided until that has "
+		      "ended. If it was interrupted, 'meshctl cluster recover' on a store host goes on with it; what is "
+		      "attached goes on");
+		return 0;
+	}
 	if (h->label_why[0] && now.generation <= h->label_generation) {
 		enter(h, HOST_STOPPED, now_ms, "%s", h->label_why);
 		return 0;

@@ -9,6 +9,7 @@
  *   objects_access.c    access, reader, want, writer
  *   objects_roster.c    roster
  *   objects_task.c      task, event, status
+ *   objects_recover.c   recover, report
  *   objects_file.c      seen, attached: a host's own files, with a checksum
  *   objects_bounds.c    bounds of a value's text
  *   fields.h            the tables of members; view.h: what decisions see
@@ -294,6 +295,58 @@ struct obj_token {
 	struct muuid host;		/* which has used it; null: none yet */
 };
 
+/*
+ * recover: the mark. While it is there all hosts decide nothing, and each hands in what it has. A dry
+ * run is on a lease, and marks no label.
+ */
+struct obj_recover {
+	struct obj o;
+	struct muuid recover;		/* this run */
+	u32	generation;		/* to be: above all that was ever followed */
+	bool	dry;
+	struct muuid host;		/* the store host where it was requested */
+};
+
+/* An extent that a label names. */
+struct obj_found {
+	struct plan_slot slot;
+	u64	start, length;
+};
+
+/*
+ * report/H/U: what host H has of one of its drives, of a volume, or, last, of itself: then all others
+ * of this run are there.
+ */
+struct obj_report {
+	struct obj o;
+	struct muuid host, about;
+	u8	subject;		/* enum obj_subject: the kind of @about */
+	u8	role;			/* enum plan_role: of the host's key */
+	struct muuid recover;		/* of which run, ... */
+	u32	generation;		/* ... for which generation */
+	bool	marked;			/* the labels have that generation */
+	/* of a host */
+	u32	followed;		/* the generation that it has followed */
+	char	lacks[OBJ_WORDS];	/* drives whose labels cannot be read or marked; may be empty */
+	/* of a drive */
+	char	path[OBJ_PATH], model[OBJ_TEXT], wwid[OBJ_WWID], serial[OBJ_TEXT];
+	u64	size, sequence;
+	u32	lba;
+	bool	local;
+	u32	was;			/* generation of the label, before it was marked */
+	u32	extents;
+	struct obj_found *extent;
+	/* of a volume */
+	u8	mode;			/* of its attachment there: enum plan_mode */
+	bool	serves;			/* its kernel has the disk */
+	u64	number;			/* the highest one of kernel and record; 0: it has neither */
+	struct layout *record;		/* the highest one of its extents and its record; NULL: none is whole */
+	u32	leavings;
+	struct obj_leaving *leaving;
+	struct obj_io io;
+	struct plan_layout layout;	/* a view of @record and @leaving */
+};
+
 /* File of the state folder: the store as it was seen last. */
 struct obj_seen {
 	struct obj o;
@@ -331,6 +384,8 @@ union obj_any {
 	struct obj_event event;
 	struct obj_status status;
 	struct obj_token token;
+	struct obj_recover recover;
+	struct obj_report report;
 	struct obj_seen seen;
 	struct obj_attached attached;
 };

@@ -43,13 +43,13 @@ const struct obj_type obj_type_leader = {
 	.noun = "leader", .bytes = sizeof(struct obj_leader), .fields = leader_fields,
 };
 
-static const char *const role_words[] = {
+const char *const obj_role_words[4] = {
 	[PLAN_CLIENT] = "client", [PLAN_STORAGE] = "storage", [PLAN_STORE] = "store",
 };
 
 const char *obj_role(u8 role)
 {
-	return role < sizeof(role_words) / sizeof(*role_words) ? role_words[role] : NULL;
+	return role < sizeof(obj_role_words) / sizeof(*obj_role_words) ? obj_role_words[role] : NULL;
 }
 
 /* An address or a name of DNS. */
@@ -67,7 +67,7 @@ static const struct field address_fields[] = {
 static const struct field host_fields[] = {
 	FIELD_UUID("host", struct obj_host, plan.uuid),
 	FIELD_TEXT("name", struct obj_host, name, layout_name_ok),
-	FIELD_WORD("role", struct obj_host, plan.role, role_words),
+	FIELD_WORD("role", struct obj_host, plan.role, obj_role_words),
 	FIELD_BOOL("maintenance", struct obj_host, plan.maintenance),
 	FIELD_BOOL("removed", struct obj_host, plan.removed),
 	FIELD_TEXT("rack", struct obj_host, rack, field_plain, .flags = FIELD_MAY),
@@ -190,7 +190,7 @@ const struct obj_type obj_type_device = {
 
 static const struct field token_fields[] = {
 	FIELD_UUID("token", struct obj_token, token),
-	FIELD_WORD("role", struct obj_token, role, role_words),
+	FIELD_WORD("role", struct obj_token, role, obj_role_words),
 	FIELD_UUID("host", struct obj_token, host, .flags = FIELD_MAY),
 	{ .name = NULL }
 };

@@ -20,7 +20,8 @@ struct obj_type {
 extern const struct obj_type obj_type_cluster, obj_type_leader, obj_type_host, obj_type_alive,
 	obj_type_device, obj_type_drive, obj_type_volume, obj_type_name, obj_type_access,
 	obj_type_reader, obj_type_want, obj_type_writer, obj_type_roster, obj_type_task,
-	obj_type_event, obj_type_status, obj_type_token, obj_type_seen, obj_type_attached;
+	obj_type_event, obj_type_status, obj_type_token, obj_type_recover, obj_type_report,
+	obj_type_seen, obj_type_attached;
 
 /* The text, before it is parsed: no zero byte, no deeper than OBJ_DEPTH_MAX, no more than OBJ_VALUES_MAX values. */
 int obj_check_bounds(struct field_at *a, const void *text, size_t len);
@@ -44,6 +45,7 @@ extern const struct field obj_uuid_element[], obj_place_element[];
 
 /* Words. */
 extern const char *const obj_mode_words[3];	/* enum plan_mode */
+extern const char *const obj_role_words[4];	/* enum plan_role */
 /* A name of a label or a setting: lower-case letters, digits, '.', '_', '-'. */
 bool obj_plain_name(const char *name);
 

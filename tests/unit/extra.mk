@@ -177,7 +177,7 @@ $(VOLUMES_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/kernel_rig.h tests/unit/age
 AGENT_OBJ  := $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(wildcard userspace/agent/*.c))
 AGENT_PLAN := $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(wildcard userspace/plan/*.c))
 AGENT_TEST := agent_attach agent_attach_crash agent_attach_keep agent_copy agent_drain agent_drive agent_export \
-	agent_host agent_tasks export_judge
+	agent_host agent_recover agent_tasks export_judge
 
 $(foreach t,$(AGENT_TEST),$(eval UNIT_EXTRA_$(t) := $(AGENT_OBJ) $(CLUSTER_OBJ) $(AGENT_PLAN)) \
 	$(eval UNIT_LIBS_$(t) := -lsqlite3 -lpthread) $(eval UNIT_CFLAGS_$(t) := -D_GNU_SOURCE))
@@ -185,12 +185,13 @@ $(foreach t,$(AGENT_TEST),$(eval UNIT_EXTRA_$(t) := $(AGENT_OBJ) $(CLUSTER_OBJ) 
 # A store that does not answer; hosts that die.
 UNIT_LDFLAGS_agent_host := -Wl,--wrap=store_identity,--wrap=store_txn_settle
 UNIT_LDFLAGS_agent_export := -Wl,--wrap=store_txn_settle
+UNIT_LDFLAGS_agent_recover := -Wl,--wrap=store_txn_settle
 
 # Their transactions are judged as by a store host.
-JUDGED_TEST := agent_export agent_host
+JUDGED_TEST := agent_export agent_host agent_recover
 $(foreach t,$(JUDGED_TEST),$(eval UNIT_EXTRA_$(t) += $(RIGHTS_OBJ)) $(eval UNIT_LIBS_$(t) += -lgnutls))
 $(JUDGED_TEST:%=$(BUILD)/unit/test_%): $(RIGHTS_OBJ)
-$(JUDGED_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/agent_rights.h tests/unit/host_rig.h
+$(JUDGED_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/agent_rights.h tests/unit/host_rig.h tests/unit/recover_rig.h
 
 # Agents die in any transaction; a list of objects is not read.
 ATTACH_TEST := $(filter agent_attach%,$(AGENT_TEST))

@@ -207,15 +207,22 @@ static int from_drives(struct making *m)
 	return err;
 }
 
+/* No module, or nothing in it. */
+static bool is_none(int err)
+{
+	return err == -ENOPKG || err == -ENOENT;
+}
+
 static int from_kernel(struct making *m)
 {
 	struct report_agent *r = m->r;
 	struct attach_kernel k = { 0 };
 	int err = r->attach->kernel(r->attach_m, &m->out.about, &k);
 
-	if (err == -EINPROGRESS)
-		return err;
-	if (err || k.state == ATTACH_ABSENT)
+	/* A kernel that does not answer may serve it: this is tried again. */
+	if (err)
+		return is_none(err) ? 0 : -EINPROGRESS;
+	if (k.state == ATTACH_ABSENT)
 		return 0;
 	m->out.number = k.number;
 	m->out.serves = k.state == ATTACH_SERVING || k.served;
@@ -292,7 +299,8 @@ static int add(struct volumes *v, const struct muuid *id)
 static int add_list(struct report_agent *r, struct volumes *v, int (*get)(void *m, struct muuid *out, u32 max))
 {
 	struct muuid *id = calloc(VOLUMES_MAX, sizeof(*id));
-	int n = id ? get(r->attach_m, id, VOLUMES_MAX) : -ENOMEM, err = n == -ENOMEM ? n : 0;
+	int n = id ? get(r->attach_m, id, VOLUMES_MAX) : -ENOMEM;
+	int err = n >= 0 || is_none(n) ? 0 : n == -ENOMEM ? n : -EINPROGRESS;
 
 	for (int i = 0; i < n && !err; i++)
 		err = add(v, &id[i]);
@@ -331,6 +339,10 @@ static int volumes(struct report_agent *r, const struct obj_recover *mark)
 	bool waits = false, some = false;
 	int err = list(r, mark, &v);
 
+	if (err) {
+		free(v.id);
+		return err;
+	}
 	if (v.n)
 		qsort(v.id, v.n, sizeof(*v.id), by_id);
 	for (size_t i = 0; i < v.n && err >= 0; i++) {

@@ -227,6 +227,7 @@ void disk_free(struct disk *d)
 {
 	if (d->fd >= 0)
 		empty(d);
+	disk_report_end(d);
 	numbers_free(d);
 	free(d->shown);
 	free(d->allow);

@@ -64,6 +64,13 @@ const struct muuid *disk_uuid(const struct disk *d);
 /* Of the disk that has this drive; NULL: none. For local members: its path. */
 struct disk *disks_find(struct disks *s, const struct muuid *drive);
 const char *disk_path(const struct disk *d);
+/* For reports of recover: path, model and so on of a drive that is served; -ENODEV. */
+int disk_about(struct disk *d, struct obj_disk *out);
+/*
+ * The highest whole layout record among the drive's extents of a volume. -ENODATA: none; -EINPROGRESS: it is
+ * read, and what was begun for another volume is dropped.
+ */
+int disk_layout(struct disk *d, const struct muuid *volume, struct layout *out);
 /*
  * A member that this host's kernel opens itself has no target: compare and write the number. 0;
  * -ESTALE: the label's is above; -EINPROGRESS.

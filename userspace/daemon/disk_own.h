@@ -14,6 +14,7 @@
  *   disk_look.c         all disks of the machine, each by a job
  *     disk_probe.[ch]   one disk: what is on it
  *   disk_backup.c       copies of labels in the state folder
+ *   disk_report.c       what recover gathers of a drive
  *   disk_dev.[ch]       what only a block device has; tests on a file have their own
  *
  *                 take                    gone: unplugged, left, another host's label
@@ -141,9 +142,12 @@ struct disk {
 	u64	allow_revision, allow_no;	/* the loop's: what @allow was made from */
 	u64	backup_ms;		/* when a backup was made */
 	u64	backup_sequence;
+	struct job *reads;		/* the loop's: of disk_layout() ... */
+	struct disk_reads *read;	/* ... what it reads, which is the job's */
 };
 
 struct disk_look;
+struct disk_reads;
 struct disk_round;
 struct disks_serving;
 struct disk_work;
@@ -215,6 +219,9 @@ bool disks_look_end(struct disks *s, u64 until);	/* likewise */
 int disk_take(struct disks *s, const char *path, const struct muuid *drive);
 /* False: a disk hangs, and its thread has @s for ever. */
 bool disks_take_end(struct disks *s, u64 until);
+
+/* disk_report.c */
+void disk_report_end(struct disk *d);
 
 /* disk_backup.c */
 int disk_backup(const char *state, const struct label *l);

@@ -24,6 +24,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "userspace/agent/report.h"
 #include "userspace/daemon/control.h"
 #include "userspace/daemon/job.h"
 #include "userspace/daemon/kernel.h"
@@ -52,9 +53,11 @@ struct loop {
 	ino_t	kernel_ino;
 	sd_device_monitor *monitor;
 	struct served *served;
+	struct report_agent report;
 	bool	store_on;		/* its descriptor is watched */
 	bool	more;			/* agents have steps left */
 	bool	rescan;
+	u32	scanned_as;		/* scan_as() of the last scan */
 	u64	rescan_ms;
 	u64	removed_at;		/* revision of the copy that cluster_removed() had; 0: none */
 	u8	status;			/* enum host_state that was notified */
@@ -63,7 +66,7 @@ struct loop {
 
 static const enum key_kind followed[] = {
 	KEY_CLUSTER, KEY_LEADER, KEY_HOST, KEY_ALIVE, KEY_DEVICE, KEY_DRIVE, KEY_VOLUME, KEY_NAME, KEY_ACCESS,
-	KEY_READER, KEY_WANT, KEY_WRITER, KEY_ROSTER, KEY_TASK, KEY_EVENT, KEY_STATUS,
+	KEY_READER, KEY_WANT, KEY_WRITER, KEY_ROSTER, KEY_TASK, KEY_EVENT, KEY_STATUS, KEY_RECOVER,
 };
 
 static void log_once(struct loop *l, const char *words)
@@ -142,22 +145,96 @@ static int drives_turn(struct daemon *d, bool stopped)
 	return steps;
 }
 
+/* Recover, on this machine */
+
+static struct drive_agent *report_drive(void *m, struct drive_agent *after)
+{
+	struct daemon *d = m;
+	struct served *s = d->loop->served;
+
+	for (; s && after; s = s->next) {
+		if (&s->agent == after) {
+			s = s->next;
+			break;
+		}
+	}
+	return s ? &s->agent : NULL;
+}
+
+static int report_about(void *m, struct drive_agent *a, struct obj_disk *out)
+{
+	(void)m;
+	return disk_about(a->dev, out);
+}
+
+static int report_layout(void *m, struct drive_agent *a, const struct muuid *volume, struct layout *out)
+{
+	(void)m;
+	return disk_layout(a->dev, volume, out);
+}
+
+static const struct report_ops report_ops = {
+	.drive = report_drive, .about = report_about, .layout = report_layout,
+};
+
+/*
+ * A store that was put back may not know a drive that this host served: then its label counts, as while
+ * the store is away, and with it the volumes that are attached. Recover has perhaps marked it. False:
+ * the store's objects count.
+ */
+static bool by_labels(const struct daemon *d, struct plan_seen *seen)
+{
+	const struct obj_recover *mark;
+
+	memset(seen, 0, sizeof(*seen));
+	if (!d->self.seen_known || (!d->store_away && d->self.state != HOST_STOPPED))
+		return false;
+	*seen = d->self.seen.plan;
+	mark = copy_obj(d->copy, &(struct key) { .kind = KEY_RECOVER });
+	if (mark && mark->generation > seen->generation)
+		seen->generation = mark->generation;
+	return true;
+}
+
+/* By what disks are scanned: another number when they are to be scanned again. */
+static u32 scan_as(const struct daemon *d)
+{
+	struct plan_seen seen;
+
+	return by_labels(d, &seen) ? 1 + seen.generation : 0;
+}
+
 static void rescan(struct daemon *d, u64 now)
 {
 	struct loop *l = d->loop;
+	struct plan_seen seen;
 	int err;
 
-	if (now - l->rescan_ms >= RESCAN_MS)
+	if (now - l->rescan_ms >= RESCAN_MS || l->scanned_as != scan_as(d))
 		l->rescan = true;
 	if (!l->rescan || (!copy_whole(d->copy) && !d->store_away))
 		return;
 	if (d->store_away && !d->self.seen_known)
 		return;
-	err = d->store_away ? disks_rescan_alone(d->disks, &d->self.seen.plan) : disks_rescan(d->disks, d->copy);
+	l->scanned_as = scan_as(d);
+	err = by_labels(d, &seen) ? disks_rescan_alone(d->disks, &seen) : disks_rescan(d->disks, d->copy);
 	if (err == -EINPROGRESS)
 		return;
 	l->rescan = false;
 	l->rescan_ms = now;
+}
+
+/* A twin, and a host that was removed, hand in nothing; nor does one whose disks are not all known yet. */
+static int reporting(struct daemon *d)
+{
+	int n;
+
+	if (d->disks && (d->loop->rescan || d->loop->scanned_as != scan_as(d)))
+		return 0;
+	if (d->self.state != HOST_STOPPED && d->self.state != HOST_UP)
+		return 0;
+	n = report_turn(&d->loop->report, d->self.seen.plan.generation);
+	return n > 0 ? n : 0;
 }
 
 /* The store */
@@ -275,7 +352,7 @@ static int agents(struct daemon *d, u64 now)
 
 	may = copy_whole(d->copy) && (host_may(&d->self) || host_stopped(&d->self));
 	if (may)
-		steps += deciding(d, now);
+		steps += deciding(d, now) + reporting(d);
 	attach_may(d->attach, host_stopped(&d->self), d->self.lease);
 	if ((may || d->store_away) && kernel_there(d->kernel))
 		n = attach_turn(d->attach, d->store_away, now);
@@ -439,7 +516,11 @@ static int follow_all(struct daemon *d)
 			err = 0;
 		}
 	}
-	return err;
+	/* Of other hosts a store host alone reads them. */
+	if (!err)
+		err = copy_follow(d->copy, &(struct key) { .kind = KEY_REPORT, .host = d->host },
+				  cluster_role(d->cluster) != PLAN_STORE);
+	return err == -ENOMEM || err == -EINVAL ? err : 0;
 }
 
 int daemon_follow(struct daemon *d)
@@ -473,6 +554,9 @@ int daemon_begin(struct daemon *d)
 	d->exports = (struct export_agent) { .copy = d->copy, .host = d->host, .ops = &disks_export_ops,
 					     .machine = d->disks };
 	d->attach = attach_open(d->copy, &d->host, &volumes_ops, d->volumes);
+	d->loop->report = (struct report_agent) { .copy = d->copy, .host = d->host, .role = d->self.role,
+						  .ops = &report_ops, .m = d, .attach = &volumes_ops,
+						  .attach_m = d->volumes };
 	return d->attach ? sources(d) : -ENOMEM;
 }
 

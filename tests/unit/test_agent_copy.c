@@ -230,6 +230,30 @@ static void t_relist(void)
 	end();
 }
 
+/* Another store has its own revisions: what was read is of none of them. */
+static void t_again(void)
+{
+	struct key k = host_key(1);
+	u64 revision;
+
+	begin();
+	write_host(1, "one");
+	OK(copy_follow(C, &(struct key) { .kind = KEY_HOST }, 0));
+	revision = copy_get(C, &k)->modified;
+	copy_again(C);
+	CU_ASSERT(!copy_whole(C));
+	CU_ASSERT_EQUAL(copy_revision(C), 0);
+	CU_ASSERT_EQUAL(copy_get(C, &k)->modified, 0);
+	CU_ASSERT(copy_turn(C, 0, NULL, NULL) > 0);
+	CU_ASSERT(copy_whole(C) && copy_revision(C) >= revision);
+	CU_ASSERT_EQUAL(copy_get(C, &k)->modified, revision);
+	write_host(2, "two");
+	CU_ASSERT(copy_turn(C, 1000, NULL, NULL) > 0);
+	k = host_key(2);
+	CU_ASSERT_PTR_NOT_NULL(copy_get(C, &k));
+	end();
+}
+
 static void t_deal(void)
 {
 	struct obj_host h = { .plan = { .uuid = id(1), .role = PLAN_STORE }, .name = "mine" };
@@ -308,6 +332,7 @@ static const struct rig_test tests[] = {
 	{ "leave", t_leave },
 	{ "put back", t_put_back },
 	{ "relist", t_relist },
+	{ "again", t_again },
 	{ "deal", t_deal },
 	{ "deal, wrong", t_deal_wrong },
 };

@@ -241,6 +241,24 @@ static void t_recovered(void)
 	end();
 }
 
+/* The way to the store leads to another one: watches would go on in that, so all lists are read again. */
+static void t_other_store(void)
+{
+	begin_up();
+	strcpy(agent.store_id, "before");
+	CU_ASSERT(copy_whole(C));
+	host_turn(&agent, now);
+	CU_ASSERT(!copy_whole(C) && !host_may(&agent));
+	turns();
+	CU_ASSERT(copy_whole(C) && host_may(&agent));
+	agent.store_revision += 1000;
+	host_turn(&agent, now);
+	CU_ASSERT(!copy_whole(C) && !host_may(&agent));
+	turns();
+	CU_ASSERT(copy_whole(C) && host_may(&agent));
+	end();
+}
+
 /* The store loses its keys while it is followed. */
 static void t_emptied(void)
 {
@@ -643,6 +661,7 @@ static const struct rig_test tests[] = {
 	{ "put back", t_put_back },
 	{ "term", t_term },
 	{ "recovered", t_recovered },
+	{ "another store", t_other_store },
 	{ "emptied", t_emptied },
 	{ "recovering", t_recovering },
 	{ "later", t_later },

@@ -9,8 +9,73 @@
 #include "userspace/plan/forget.h"
 #include "userspace/plan/members.h"
 #include "userspace/plan/mutant.h"
+#include "userspace/plan/recover.h"
 #include "userspace/plan/spare.h"
 #include "userspace/plan/task.h"
+
+/* Recover: what becomes of a volume beside its layout and its number. */
+static void test_recover_volume(void)
+{
+	static const struct muuid D[2] = { { { 'd', 1 } }, { { 'd', 2 } } };
+	static const struct { u8 state; u64 label, served; u8 want; bool fresh; } tries[] = {
+		{ PLAN_CREATING, 0, 0, PLAN_CREATING, true }, { PLAN_CREATING, 1 << 16, 0, PLAN_VOLUME_READY, false },
+		{ PLAN_CREATING, 0, 1 << 16, PLAN_VOLUME_READY, false },
+		{ PLAN_VOLUME_READY, 0, 0, PLAN_VOLUME_READY, true },
+		{ PLAN_VOLUME_READY, 1 << 16, 0, PLAN_VOLUME_READY, false },
+		{ PLAN_DELETING, 1 << 16, 1 << 16, PLAN_DELETING, false },
+	};
+	struct plan_place place[2] = { { .extent = { { 'x' } }, .drive = D[0] }, { .extent = { { 'y' } }, .drive = D[1] } };
+	struct plan_volume v = { .layout = { .places = 2, .place = place } };
+	struct plan_slot slot = { .extent = { { 'x' } } };
+	struct plan_evidence e = { .drive = D[0], .slot = &slot };
+	struct plan_recover r = { .volume = &v, .found = &e, .nr = 1, .seen = D, .seens = 2 };
+
+	for (u32 i = 0; i < ARRAY_SIZE(tries); i++) {
+		v.state = tries[i].state;
+		slot.number = tries[i].label;
+		r.served = tries[i].served;
+		CU_ASSERT_EQUAL(plan_recover_state(&r), tries[i].want);
+		CU_ASSERT_EQUAL(plan_recover_fresh(&r, true), tries[i].fresh);
+		CU_ASSERT(!plan_recover_fresh(&r, false));
+		CU_ASSERT(!plan_recover_gone(&r));
+	}
+	r.volume = NULL;
+	CU_ASSERT_EQUAL(plan_recover_state(&r), PLAN_VOLUME_READY);
+	r = (struct plan_recover) { .volume = &v, .seen = D, .seens = 2 };
+	v.state = PLAN_VOLUME_READY;
+	CU_ASSERT(plan_recover_gone(&r));
+	v.state = PLAN_CREATING;
+	CU_ASSERT(!plan_recover_gone(&r));
+	v.state = PLAN_VOLUME_READY;
+	r.served = 1 << 16;
+	CU_ASSERT(!plan_recover_gone(&r));
+	r.served = 0;
+	r.seens = 1;
+	CU_ASSERT(!plan_recover_gone(&r));
+}
+
+/* ... and the host that goes on with it. */
+static void test_recover_writer(void)
+{
+	struct plan_claim c[3] = {
+		{ .host = { { 1 } }, .mode = PLAN_RW, .number = mesh_number(1, 3, 9) },
+		{ .host = { { 2 } }, .mode = PLAN_RW, .number = mesh_number(1, 4, 0) },
+		{ .host = { { 3 } }, .mode = PLAN_RO, .number = mesh_number(1, 9, 0) },
+	};
+	struct plan_slot slot = { .number = mesh_number(1, 4, 7) };
+	struct plan_evidence e = { .slot = &slot };
+	struct plan_recover r = { .found = &e, .nr = 1 };
+
+	CU_ASSERT_PTR_EQUAL(plan_recover_writer(&r, c, 3), &c[1]);
+	slot.number = mesh_number(1, 5, 0);
+	CU_ASSERT_PTR_NULL(plan_recover_writer(&r, c, 3));
+	slot.number = 0;
+	c[0].number = c[1].number;
+	CU_ASSERT_PTR_EQUAL(plan_recover_writer(&r, c, 3), &c[0]);
+	c[1].serves = true;
+	CU_ASSERT_PTR_EQUAL(plan_recover_writer(&r, c, 3), &c[1]);
+	CU_ASSERT_PTR_NULL(plan_recover_writer(&r, c, 0));
+}
 
 static void test_raises(void)
 {
@@ -417,6 +482,8 @@ static void test_forget_drive(void)
 int main(void)
 {
 	static const struct suite_test tests[] = {
+		{ "recover: what becomes of a volume", test_recover_volume },
+		{ "recover: the host that goes on", test_recover_writer },
 		{ "a note never takes a later one away", test_raises },
 		{ "members beside the layout", test_members },
 		{ "evictions", test_evict },

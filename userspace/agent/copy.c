@@ -359,6 +359,19 @@ void copy_leave(struct copy *c, const struct key *k, unsigned int given)
 		entry_remove(c, at);
 }
 
+void copy_again(struct copy *c)
+{
+	for (size_t i = 0; i < c->follows; i++) {
+		if (c->follow[i].watch)
+			store_unwatch(c->s, c->follow[i].watch);
+		c->follow[i].watch = 0;
+	}
+	/* Revisions of the other store say nothing of this one's. */
+	for (size_t i = 0; i < c->nr; i++)
+		c->entry[i]->item.modified = 0;
+	c->revision = 0;
+}
+
 bool copy_whole(const struct copy *c)
 {
 	for (size_t i = 0; i < c->follows; i++) {

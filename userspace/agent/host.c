@@ -88,6 +88,16 @@ static int seen_write(struct host_agent *h, u64 now_ms)
 	return 1;
 }
 
+/* True once if the store is not the one, or is behind the one, that this host has talked to before. */
+static bool is_other(struct host_agent *h, const struct store_identity *id)
+{
+	bool other = h->store_id[0] && (strcmp(h->store_id, id->id) || id->revision < h->store_revision);
+
+	snprintf(h->store_id, sizeof(h->store_id), "%s", id->id);
+	h->store_revision = id->revision;
+	return other;
+}
+
 /* Return: 1: @now is what the store is; 0: that cannot be said yet; negative: the store's error. */
 static int store_as_it_is(struct host_agent *h, u64 now_ms, struct plan_seen *now)
 {
@@ -98,6 +108,8 @@ static int store_as_it_is(struct host_agent *h, u64 now_ms, struct plan_seen *no
 
 	if (err)
 		return err;
+	if (is_other(h, &id))
+		copy_again(h->copy);
 	if (!copy_whole(h->copy))
 		return 0;
 	i = copy_get(h->copy, &cluster_key);

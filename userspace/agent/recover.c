@@ -11,6 +11,7 @@
 #define DRY_SECONDS	30	/* of the lease of a dry run: its mark goes with its daemon */
 
 static const struct key mark_key = { .kind = KEY_RECOVER };
+static const struct key cluster_key = { .kind = KEY_CLUSTER };
 
 static int fail(struct recover *r, int err, const char *words)
 {
@@ -166,6 +167,8 @@ int recover_turn(struct recover *r)
 	ret = readable(r);
 	if (!ret)
 		ret = mark(r, &m);
+	if (!ret && r->items && !copy_get(r->copy, &cluster_key))
+		ret = recover_import(r);
 	if (ret)
 		return ret;
 	if (!recover_gathered(r, m))

@@ -4,6 +4,8 @@
  *
  *   mark      recover {run, generation}, the leader's key goes: no host decides any more
  *     |
+ *   import    keys of a backup, if one is given and the store is empty
+ *     |
  *   gather    until each host that is expected has handed in, or was left out by command
  *     |
  *   plan      recover_plan.c: plan_recover() of each volume, in memory
@@ -61,6 +63,11 @@ struct recover_plan {
 	u32	doubts;
 };
 
+/* A key of a backup. */
+struct recover_item {
+	char	*key, *value;
+};
+
 struct recover {
 	struct copy *copy;	/* follows all kinds but tokens, and all reports */
 	struct muuid host, cluster;
@@ -70,6 +77,8 @@ struct recover {
 	u32	withouts;
 	const struct muuid *partly;	/* volumes whose lost members are given up */
 	u32	partlies;
+	const struct recover_item *item;	/* of a backup, for a store without the key "cluster" */
+	u32	items;
 	u64	now_ms;
 	/* Called before each transaction; true: stop here, as if the power went. Tests set it. */
 	bool	(*crash)(void *arg);
@@ -105,6 +114,8 @@ const struct recover_volume *recover_find(const struct recover_plan *p, const st
 
 /* Close a deal of a run, with its mark compared; 1: done; 0: nothing was in it; -EINPROGRESS; negative. */
 int recover_close(struct recover *r, struct deal *d);
+/* recover_import.c: 0: all is there; -EINPROGRESS; negative. */
+int recover_import(struct recover *r);
 /* recover_write.c: 1: something was written; 0: all is as planned; -EINPROGRESS: it has changed; negative. */
 int recover_write(struct recover *r, const struct recover_plan *p);
 

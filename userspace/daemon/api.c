@@ -27,6 +27,8 @@ static const struct {
 	{ "cluster join", api_cluster_join, NEED_NOTHING },
 	{ "cluster leave", api_cluster_leave, NEED_NOTHING },
 	{ "cluster status", api_cluster_status, NEED_COPY },
+	{ "cluster backup", api_cluster_backup, NEED_STORE },
+	{ "cluster recover", api_cluster_recover, NEED_STORE },
 	{ "host list", api_host_list, NEED_COPY },
 	{ "host remove", api_host_remove, NEED_DECIDE },
 	{ "host maintenance", api_host_maintenance, NEED_DECIDE },

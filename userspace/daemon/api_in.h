@@ -6,6 +6,7 @@
  *   api_name.c     hosts, drives, volumes and tasks by what people call them, and back
  *   api_work.c     a task of the cluster: written once, then followed until it has ended
  *   api_cluster.c  cluster init, token, join, leave; version
+ *   api_recover.c  cluster backup, recover
  *   api_status.c   cluster status
  *   api_host.c     host list, remove, maintenance, set
  *   api_drive.c    drive scan, list, unexport, drain, forget    api_export.c  drive export
@@ -124,6 +125,7 @@ const char *api_drive_away(const struct api *a, const struct obj_drive *d);
 
 /* One for each verb. */
 api_step api_cluster_init, api_cluster_token, api_cluster_join, api_cluster_leave, api_cluster_status;
+api_step api_cluster_backup, api_cluster_recover;
 api_step api_version;
 api_step api_host_list, api_host_remove, api_host_maintenance, api_host_set;
 api_step api_drive_scan, api_drive_list, api_drive_export, api_drive_unexport;

@@ -13,6 +13,7 @@
  *   cluster.c         which engine, its handles, the port, keys for the kernel
  *   cluster_admit.c   init, token, join, leave
  *   cluster_names.c   what a store names: drives, volumes, hosts
+ *   cluster_backup.c  all keys at one revision, as a file, and back
  *   cluster_in.h      what these files share
  *   cluster_file.[ch] the file
  *
@@ -24,6 +25,7 @@
 #ifndef DAEMON_CLUSTER_H
 #define DAEMON_CLUSTER_H
 
+#include "userspace/agent/recover.h"
 #include "userspace/store/secret.h"
 #include "userspace/store/store.h"
 #include "userspace/store/token.h"
@@ -75,5 +77,21 @@ int cluster_token(struct cluster *c, u8 role, unsigned int seconds, char text[TO
 /* The caller starts again afterwards: everything that it has read was of another store. */
 int cluster_join(struct cluster *c, const char *text, char why[CLUSTER_WHY]);
 int cluster_leave(struct cluster *c, char why[CLUSTER_WHY]);
+/*
+ * @path: a file that is not there yet, of mode 600; NULL: the lines become @text, malloc()ed. It has a secret.
+ * @keys: becomes their number
+ */
+int cluster_backup(struct cluster *c, const char *path, char **text, u64 *keys, char why[CLUSTER_WHY]);
+
+/* What a backup has. */
+struct cluster_saved {
+	struct muuid cluster;
+	struct recover_item *item;
+	u32	items;
+};
+
+/* -EBADMSG: damaged, or not whole. @b is to be freed in any case. */
+int cluster_saved_read(const char *path, struct cluster_saved *b, char why[CLUSTER_WHY]);
+void cluster_saved_free(struct cluster_saved *b);
 
 #endif

@@ -37,6 +37,15 @@ static const struct verb_arg join_opts[] = {
 	OPT_END,
 };
 
+static const struct verb_arg recover_opts[] = {
+	{ "--without", ARG_HOSTS, "without", "hosts that are not waited for, by name or UUID: what they have is left out" },
+	{ "--partly", ARG_LIST, "partly", "volumes of which not all was found: what their missing members have is given "
+	  "up" },
+	{ "--from", ARG_TEXT, "from", "FILE of 'cluster backup', where the store is empty" },
+	OPT_DRY_RUN,
+	OPT_END,
+};
+
 static const struct verb_arg host_remove_opts[] = {
 	{ "--lost", ARG_FLAG, "lost", "although it has drives or volumes: it does not come back" },
 	OPT_DRY_RUN,
@@ -171,6 +180,13 @@ const struct verb verbs[] = {
 	{ "cluster status", { }, none,
 	  "say in one line how the cluster is, then what is wrong and what to type; status 1 if anything is",
 	  "meshctl cluster status", RESULT_STATUS },
+	{ "cluster backup", { { "FILE|-", ARG_TEXT, "file", NULL } }, none,
+	  "write all that the store has, and the key of its labels, to a new file on this store host",
+	  "meshctl cluster backup /root/cluster.backup", RESULT_BACKUP },
+	{ "cluster recover", { }, recover_opts,
+	  "make the store again from itself, labels and what hosts have attached; until it has ended nothing is decided",
+	  "meshctl cluster recover --dry-run\n"
+	  "  meshctl cluster recover --without s3", RESULT_RECOVER },
 
 	{ "host list", { }, none,
 	  "list the hosts of the cluster",

@@ -532,4 +532,6 @@ const print_fn print_text[RESULTS] = {
 	[RESULT_EVENTS] = print_events,
 	[RESULT_ATTACHED] = print_attached,
 	[RESULT_LAYOUT] = print_layout,
+	[RESULT_BACKUP] = print_backup,
+	[RESULT_RECOVER] = print_recover,
 };

@@ -479,6 +479,76 @@ static void t_client(void)
 	world_end();
 }
 
+/* Rosters of before would be the witness that nothing newer exists. */
+static void t_rosters(void)
+{
+	struct obj_roster o = { .volume = vid(0) };
+	struct recover r;
+
+	before();
+	store_write(&T);
+	OK(obj_roster_shape(&o, T.l[0]));
+	rig_put(O, KEY_ROSTER, &o);
+	obj_free(KEY_ROSTER, &o);
+	CU_ASSERT_PTR_NOT_NULL(seen(KEY_ROSTER, 0));
+	r = recover_of(0);
+	CU_ASSERT_EQUAL(recover_run(&r), 1);
+	world_check(2);
+	world_end();
+}
+
+/* What a host has handed in counts once all of it is there. */
+static void t_part_of_a_host(void)
+{
+	struct obj_found f = { .slot = { .extent = rig_id('x', 99), .volume = vid(0), .number = mesh_number(1, 5000, 0),
+					 .zeroed = true }, .start = LABEL_AREA, .length = LONG };
+	struct obj_report o = { .host = hid(8), .about = rig_id('d', 99), .subject = OBJ_OF_DRIVE, .role = PLAN_STORAGE,
+				.marked = true, .size = GIB, .lba = 512, .path = "/dev/d99", .extents = 1, .extent = &f };
+	const struct obj_recover *m;
+	struct recover r;
+
+	before();
+	store_write(&T);
+	r = recover_of(0);
+	rig_catch_up(hc[0]);
+	CU_ASSERT_EQUAL(recover_turn(&r), -EINPROGRESS);
+	rig_catch_up(O);
+	m = copy_obj(O, &(struct key) { .kind = KEY_RECOVER });
+	CU_ASSERT_PTR_NOT_NULL_FATAL(m);
+	o.recover = m->recover;
+	o.generation = m->generation;
+	rig_put(O, KEY_REPORT, &o);
+	CU_ASSERT_EQUAL(recover_run(&r), 1);
+	CU_ASSERT(mesh_number_counter(((const struct obj_access *)seen(KEY_ACCESS, 0))->plan.number) < 5000);
+	CU_ASSERT_PTR_NULL(copy_obj(O, &(struct key) { .kind = KEY_DRIVE, .drive = rig_id('d', 99) }));
+	world_end();
+}
+
+/* A drive that was forgotten is erased by command alone, and its label counts for nothing. */
+static void t_forgotten(void)
+{
+	struct obj_drive o = { .plan = { .uuid = did(5), .host = hid(2), .wanted = PLAN_FORGOTTEN }, .path = "/dev/d5",
+			       .serial = "SN5", .size = GIB, .lba = 512 };
+	const struct obj_drive *d;
+	struct rig_store copy;
+	struct recover r;
+
+	before();
+	copy = T;
+	do_create(2, "late", PROT_STRIPE, 5, 5);
+	store_write(&copy);
+	rig_put(O, KEY_DRIVE, &o);
+	r = recover_of(0);
+	CU_ASSERT_EQUAL(recover_run(&r), 1);
+	CU_ASSERT_PTR_NULL(seen(KEY_VOLUME, 2));
+	rig_catch_up(O);
+	d = copy_obj(O, &(struct key) { .kind = KEY_DRIVE, .drive = did(5) });
+	CU_ASSERT_PTR_NOT_NULL_FATAL(d);
+	CU_ASSERT_EQUAL(d->plan.wanted, PLAN_FORGOTTEN);
+	CU_ASSERT_EQUAL(d->plan.extents, 0);
+	world_end();
+}
+
 /* A controller of before the mark: its transaction compares the leader's key. */
 static void t_leader(void)
 {
@@ -537,6 +607,9 @@ static const struct rig_test tests[] = {
 	{ "names", t_names },
 	{ "tasks", t_tasks },
 	{ "client", t_client },
+	{ "rosters", t_rosters },
+	{ "a host that has not ended", t_part_of_a_host },
+	{ "a drive that was forgotten", t_forgotten },
 	{ "leader", t_leader },
 	{ "later version", t_later },
 };

@@ -365,10 +365,13 @@ static enum plan_verdict decide(struct recover_volume *v, bool partly)
 	return plan_recover(&in, &v->out);
 }
 
+/* A record that goes with no extent is of a drive that was forgotten. */
 static bool is_bare(const struct recover_volume *v)
 {
 	for (u32 i = 0; i < v->in.nr; i++) {
-		if (v->found[i].slot->number || v->found[i].slot->version || v->found[i].record)
+		const struct plan_slot *s = v->found[i].slot;
+
+		if (s != &no_slot && (s->number || s->version || v->found[i].record))
 			return false;
 	}
 	return !v->has && !v->in.served;

@@ -7,7 +7,7 @@
  *   {"keys":N, "sum":..}					the end: without it the file is not whole
  *
  * Keys on a lease are left out: they say what is alive now. The label key is in it, so that labels of
- * drives can be told from forged ones after all hosts are lost; masters are not, and hosts join anew then.
+ * drives can be checked after all hosts are lost; masters are not, so hosts join again then.
  */
 #include <errno.h>
 #include <jansson.h>

@@ -479,6 +479,53 @@ static void t_client(void)
 	world_end();
 }
 
+/* Of a drive that was not found what no layout names is in the store no more. */
+static void t_unseen(void)
+{
+	struct muuid without[1] = { hid(2) }, x = rig_id('x', 77);
+	struct recover r;
+
+	before();
+	T.x[5][T.extents[5]++] = (struct plan_extent) { .uuid = x, .volume = vid(0), .state = PLAN_FREEING,
+							.start = LABEL_AREA, .length = LONG };
+	store_write(&T);
+	W.off[2] = W.d[4].away = W.d[5].away = true;
+	r = recover_of(0);
+	r.without = without;
+	r.withouts = 1;
+	CU_ASSERT_PTR_NOT_NULL(in_store(5, &x));
+	CU_ASSERT_EQUAL(recover_run(&r), 1);
+	CU_ASSERT_PTR_NULL(in_store(5, &x));
+	world_end();
+}
+
+/* The mark goes while this run is about to write: nothing of it is written. */
+static bool ends_elsewhere(void *arg)
+{
+	struct store_op op = { .key = "recover" };
+	struct store_txn t = { .op = &op, .ops = 1 };
+
+	(void)arg;
+	if (dies_at && !--dies_at)
+		CU_ASSERT_EQUAL(store_txn(other, &t, NULL), 1);
+	return false;
+}
+
+static void t_ended_elsewhere(void)
+{
+	struct recover r;
+
+	before();
+	store_write(&T);
+	r = recover_of(0);
+	r.crash = ends_elsewhere;
+	dies_at = 2;
+	CU_ASSERT_EQUAL(recover_run(&r), -ECANCELED);
+	CU_ASSERT_EQUAL(generation_now(), 1);
+	CU_ASSERT_EQUAL(((const struct obj_access *)seen(KEY_ACCESS, 0))->plan.number, T.number[0]);
+	world_end();
+}
+
 /* Rosters of before would be the witness that nothing newer exists. */
 static void t_rosters(void)
 {
@@ -607,6 +654,8 @@ static const struct rig_test tests[] = {
 	{ "names", t_names },
 	{ "tasks", t_tasks },
 	{ "client", t_client },
+	{ "a drive that was not found", t_unseen },
+	{ "ended elsewhere", t_ended_elsewhere },
 	{ "rosters", t_rosters },
 	{ "a host that has not ended", t_part_of_a_host },
 	{ "a drive that was forgotten", t_forgotten },

@@ -147,7 +147,17 @@ $(BUILD)/bin/meshd-one: $(ONE_OBJ)
 	@mkdir -p $(@D)
 	$(CC) $(USER_CFLAGS) $(LDFLAGS) -o $@ $^ $(ONE_LIBS)
 
-userspace: $(BUILD)/bin/meshd-one
+# The same with its crash points.
+ONE_CRASH := $(ONE_SRC:%.c=$(BUILD)/user-crash/%.o) $(BUILD)/user/etcd.pb-c.o
+
+$(ETCD_SRC:%.c=$(BUILD)/user-crash/%.o): USER_FLAGS += -I$(GEN)
+$(ETCD_SRC:%.c=$(BUILD)/user-crash/%.o): $(ETCD_GEN)
+
+$(BUILD)/test-bin/meshd-one: $(ONE_CRASH)
+	@mkdir -p $(@D)
+	$(CC) $(USER_CFLAGS) $(LDFLAGS) -o $@ $^ $(ONE_LIBS)
+
+userspace: $(BUILD)/bin/meshd-one $(BUILD)/test-bin/meshd-one
 
 # Three of it with sanitizers, on this machine; see the script.
 ONE_ASAN := $(ONE_SRC:%.c=$(BUILD)/user-asan/%.o) $(BUILD)/unit/obj/etcd.pb-c.o

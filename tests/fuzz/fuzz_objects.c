@@ -127,12 +127,16 @@ static void begin(void)
 	seed(KEY_ACCESS, "access/" VOL, an_access(VOL, SELF, NUMBER + (1 << 16)));
 	seed(KEY_READER, "reader/" VOL "/" SELF, a_reader(VOL, SELF, NUMBER));
 	seed_own(KEY_WANT, "want/" SELF "/" VOL, "host", "volume", Q(VOL));
+	seed_other(KEY_WANT, "{\"v\":1000,\"op\":\"a\",\"host\":" Q(SELF) ",\"volume\":" Q(VOL) ",\"mode\":\"rw\","
+		   "\"boot\":true,\"request\":" Q(T1) ",\"request_what\":\"repair\",\"request_extent\":" Q(E4) "}");
 	seed(KEY_WRITER, "writer/" VOL, a_writer(VOL, SELF));
 	seed(KEY_ROSTER, "roster/" OURS, a_roster(OURS, NUMBER, NUMBER + 1));
 	seed(KEY_TASK, "task/" T1, edit(rig_now("task/" T1), "state", Q("cancelling")));
 	seed_own(KEY_EVENT, "event/" SELF "/0000000000000007", "host", "serial", "7");
 	seed_own(KEY_STATUS, "status/" SELF "/" VOL, "host", "about", Q(VOL));
 	seed_own(KEY_TOKEN, "token/" SELF, "token", NULL, NULL);
+	seed_own(KEY_RECOVER, "recover", "recover", NULL, NULL);
+	seed_own(KEY_REPORT, "report/" SELF "/" VOL, "host", "about", Q(VOL));
 	seed_other(KEY_DRIVE, edit(rig_now("drive/" D1), "extents.3", "{\"uuid\":" Q(E4) ",\"volume\":" Q(VOL)
 		   ",\"place\":1,\"state\":\"ready\",\"start\":1048576,\"length\":1048576}"));
 	seed_other(KEY_ROSTER, a_roster(OURS, NUMBER, NUMBER + (1 << 16)));
@@ -140,6 +144,7 @@ static void begin(void)
 	seed_other(KEY_TASK, a_task(T1, "volume rename", VOL, SELF, OBJ_TASK_WAITING));
 	seed_file(OBJ_SEEN);
 	seed_file(OBJ_ATTACHED);
+	seed_file(OBJ_KNOWN);
 	while (rig_nr_texts)
 		free(rig_texts[--rig_nr_texts]);
 }
@@ -170,6 +175,9 @@ static void judge_again(const struct key *k, u8 role, const char *text, size_t s
 	case KEY_ROSTER:
 		for (u32 i = 0; i < x.roster.groups; i++)
 			check(mesh_number_access(x.roster.group[i].plan.attach) <= NUMBER);
+		break;
+	case KEY_REPORT:
+		check(x.report.role == role && !strcmp(muuid_str(&k->host).s, SELF));
 		break;
 	case KEY_TASK:
 		check(role == PLAN_STORAGE || x.task.state == OBJ_TASK_CANCELLING);

@@ -11,12 +11,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
+#include <stdarg.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
 #include "tests/unit/agent_rig.h"
 #include "userspace/agent/tasks.h"
 #include "userspace/daemon/api_in.h"
+#include "userspace/daemon/host_check.h"
 #include "userspace/daemon/job.h"
 
 #define GIB	(1ULL << 30)
@@ -42,6 +44,8 @@ static struct {
 	u8	role;
 	unsigned int seconds;
 	char	text[64];
+	struct muuid uuid, saved;	/* of the cluster; in a backup */
+	bool	client;
 } cl;
 
 int cluster_init(struct cluster *c, const char *name, char words[CLUSTER_WHY])
@@ -82,6 +86,36 @@ int cluster_leave(struct cluster *c, char words[CLUSTER_WHY])
 	return cl.ret;
 }
 
+int cluster_backup(struct cluster *c, const char *path, char **text, u64 *keys, char words[CLUSTER_WHY])
+{
+	(void)c;
+	*text = path ? NULL : strdup("lines");
+	*keys = 7;
+	snprintf(cl.text, sizeof(cl.text), "%s", path ? path : "-");
+	snprintf(words, CLUSTER_WHY, "it is there already");
+	return cl.ret;
+}
+
+int cluster_saved_read(const char *path, struct cluster_saved *b, char words[CLUSTER_WHY])
+{
+	memset(b, 0, sizeof(*b));
+	b->cluster = cl.saved;
+	snprintf(cl.text, sizeof(cl.text), "%s", path);
+	snprintf(words, CLUSTER_WHY, "it is damaged");
+	return cl.ret;
+}
+
+void cluster_saved_free(struct cluster_saved *b)
+{
+	(void)b;
+}
+
+struct muuid cluster_uuid(const struct cluster *c)
+{
+	(void)c;
+	return cl.uuid;
+}
+
 bool cluster_alone(const struct cluster *c)
 {
 	(void)c;
@@ -91,14 +125,60 @@ bool cluster_alone(const struct cluster *c)
 u8 cluster_role(const struct cluster *c)
 {
 	(void)c;
-	return PLAN_STORE;
+	return cl.client ? PLAN_CLIENT : PLAN_STORE;
 }
+
+static const char *kernel_says;		/* JSON; NULL: little */
 
 json_t *volumes_show(struct volumes *v, const struct muuid *volume)
 {
 	(void)v;
 	(void)volume;
+	if (kernel_says)
+		return json_loads(kernel_says, 0, NULL);
 	return json_pack("{s:s}", "device", "/dev/mesh7");
+}
+
+/* The kernel of this host. */
+static struct plan_work kernel_work;
+static bool kernel_lacks;
+
+bool volumes_work(struct volumes *v, const struct muuid *volume, struct plan_work *out)
+{
+	(void)v;
+	(void)volume;
+	*out = kernel_work;
+	return !kernel_lacks;
+}
+
+json_t *volumes_stats(void)
+{
+	return json_pack("{s:[]}", "volumes");
+}
+
+/* The way to a host: the test's, on the thread of a job. */
+static struct host_check checked;
+static _Atomic unsigned int checks;
+static _Atomic bool check_bad;
+
+void host_check_line(struct host_check *c, enum host_verdict v, const char *what, const char *fmt, ...)
+{
+	struct host_check_line *l = &c->line[c->lines++];
+	va_list ap;
+
+	l->verdict = v;
+	snprintf(l->what, sizeof(l->what), "%s", what);
+	va_start(ap, fmt);
+	vsnprintf(l->text, sizeof(l->text), fmt, ap);
+	va_end(ap);
+}
+
+void host_check_run(struct host_check *c)
+{
+	checked = *c;
+	checks++;
+	host_check_line(c, check_bad ? HOST_CHECK_BAD : HOST_CHECK_OK, "link", "the test's way");
+	host_check_line(c, HOST_CHECK_NOTE, "session", "none was tried");
 }
 
 static inline struct muuid host_id(u8 h)
@@ -171,8 +251,9 @@ static inline void put_world(void)
 
 static inline void follow_all(struct copy *c)
 {
-	for (int k = KEY_CLUSTER; k < KEY_TOKEN; k++)
-		OK(copy_follow(c, &(struct key) { .kind = k }, 0));
+	for (int k = KEY_CLUSTER; k < KEY_KINDS; k++)
+		if (k != KEY_TOKEN)
+			OK(copy_follow(c, &(struct key) { .kind = k }, 0));
 }
 
 static inline void api_begin(void)
@@ -551,6 +632,21 @@ static inline const struct obj_task *last_task(void)
 	while ((i = copy_next(A, &(struct key) { .kind = KEY_TASK }, 0, i)))
 		t = i->obj;
 	return t;
+}
+
+/* Where there are several, whose UUIDs are in any order. */
+static inline const struct obj_task *task_of(const char *verb)
+{
+	const struct copy_item *i = NULL;
+
+	rig_catch_up(A);
+	while ((i = copy_next(A, &(struct key) { .kind = KEY_TASK }, 0, i))) {
+		const struct obj_task *t = i->obj;
+
+		if (!strcmp(t->verb, verb))
+			return t;
+	}
+	return NULL;
 }
 
 #endif

@@ -24,6 +24,7 @@ static inline int op_kernel(void *m, const struct muuid *volume, struct attach_k
 	memcpy(out->bar, k->bar, k->barred * sizeof(*k->bar));
 	if (k->live)
 		strcpy(out->disk, "mesh0");
+	out->work = k->work;
 	return 0;
 }
 
@@ -76,7 +77,8 @@ static inline void check_set(int h, const struct attach_set *s)
 	}
 	if (acc(r.plan.number) != acc(s->number) || r.record->version != s->layout->version ||
 	    r.plan.mode != (s->readonly ? PLAN_RO : PLAN_RW) || r.plan.barred != s->barred ||
-	    (s->barred && memcmp(r.plan.bar, s->bar, s->barred * sizeof(*s->bar))) || r.fresh != s->fresh)
+	    (s->barred && memcmp(r.plan.bar, s->bar, s->barred * sizeof(*s->bar))) || r.fresh != s->fresh ||
+	    r.leavings != s->leavings || r.lefts != s->lefts || r.plan.forgottens != s->forgottens)
 		complain("the kernel gets something else than the record says");
 	obj_free(OBJ_ATTACHED, &r);
 	if (s->number == W.h[h].k.number)
@@ -89,6 +91,67 @@ static inline void check_set(int h, const struct attach_set *s)
 	}
 }
 
+/* A member in sync gives its place to a whole copy alone; then no copy runs any more. */
+static inline bool swaps(struct kernel *k, const struct layout *l)
+{
+	for (u32 i = 0; k->there && i < k->l.members && i < l->members; i++) {
+		struct plan_copy *c = &k->copy[i].plan;
+
+		if (muuid_equal(&l->member[i].extent, &k->l.member[i].extent))
+			continue;
+		if (c->role == PLAN_COPY_IN_SYNC && (!muuid_equal(&c->to, &l->member[i].extent) ||
+						     c->copied != c->bytes || !c->bytes))
+			return false;
+		*c = (struct plan_copy) { .role = PLAN_COPY_IN_SYNC };
+	}
+	return true;
+}
+
+static inline void keep_facts(struct kernel *k, const struct attach_set *s)
+{
+	k->again = s->again;
+	k->forgottens = s->forgottens;
+	k->leavings = s->leavings;
+	for (u32 i = 0; i < s->forgottens; i++)
+		k->forgotten[i] = s->forgotten[i];
+	for (u32 i = 0; i < s->leavings; i++)
+		k->leaving[i] = s->leaving[i];
+	for (u32 i = 0; i < s->lefts; i++)
+		k->left[i] = s->left[i];
+}
+
+static inline int op_copy(void *m, const struct muuid *volume, u32 place, struct attach_copy *out)
+{
+	const struct kernel *k = &((struct host *)m)->k;
+
+	(void)volume;
+	memset(out, 0, sizeof(*out));
+	if (!k->there || place >= k->l.members)
+		return 0;
+	*out = k->copy[place];
+	out->plan.member = k->l.member[place].extent;
+	return 0;
+}
+
+static inline int op_evict(void *m, const struct attach_evict *e)
+{
+	struct host *y = m;
+	struct attach_copy *c = &y->k.copy[e->place];
+
+	OP(e->to ? "evict" : "stop");
+	if (W.refuses)
+		return -EBUSY;
+	if (e->to && (!y->k.live || c->plan.role != PLAN_COPY_IN_SYNC || !muuid_null(&c->plan.to)))
+		complain("a member is evicted that cannot be");
+	if (e->number != y->k.number)
+		complain("a copy is opened under another number than the kernel's");
+	c->why[0] = 0;
+	c->plan.to = e->to ? e->to->extent : (struct muuid) { 0 };
+	c->plan.copied = 0;
+	c->plan.bytes = e->to ? 128 << 20 : 0;
+	DONE;
+}
+
 static inline int op_set(void *m, const struct attach_set *s)
 {
 	struct host *y = m;
@@ -96,8 +159,16 @@ static inline int op_set(void *m, const struct attach_set *s)
 
 	OP("set");
 	check_set(y - W.h, s);
-	if (!k->there)
+	if (!k->there) {
 		memset(k, 0, sizeof(*k));
+		for (u32 i = 0; i < MEMBERS; i++)
+			k->copy[i].plan.role = PLAN_COPY_IN_SYNC;
+	}
+	if (!swaps(k, s->layout)) {
+		complain("a member in sync is to lose its place");
+		return -EBUSY;
+	}
+	keep_facts(k, s);
 	if (k->there && acc(k->number) != acc(s->number)) {
 		if (!s->served)
 			complain("another number under a live kernel, and no retake");
@@ -205,6 +276,23 @@ static inline int op_slots(void *m, const struct obj_attached *r, struct plan_sl
 	DONE;
 }
 
+static inline int op_request(void *m, const struct muuid *volume, const struct layout *l,
+			     const struct obj_request *r)
+{
+	struct kernel *k = &((struct host *)m)->k;
+
+	(void)volume;
+	OP("request");
+	if (!k->live || l->version != k->l.version)
+		complain("a request for what the kernel does not serve");
+	k->requests++;
+	k->request = *r;
+	if (k->refuses)
+		return -EBUSY;
+	k->work.scrubs = r->what == OBJ_SCRUB || r->what == OBJ_SCRUB_REPAIR;
+	DONE;
+}
+
 static inline int op_note(void *m, struct attach_note *n)
 {
 	struct host *y = m;
@@ -240,11 +328,17 @@ static inline const char *op_words(void *m)
 	return "the machine says no";
 }
 
+static inline u64 op_local(void *m, const struct muuid *drive)
+{
+	(void)m;
+	return drive->b[1] == 1 ? W.use : 0;
+}
+
 static const struct attach_ops rig_ops = {
 	.kernel = op_kernel, .kernels = op_kernels, .probe = op_probe, .set = op_set, .del = op_del,
 	.record_get = op_record_get, .records = op_records, .record_put = op_record_put,
-	.record_erase = op_record_erase, .slots = op_slots, .note = op_note, .noted = op_noted,
-	.rosters = op_rosters, .words = op_words,
+	.record_erase = op_record_erase, .slots = op_slots, .request = op_request, .note = op_note, .noted = op_noted,
+	.rosters = op_rosters, .copy = op_copy, .evict = op_evict, .words = op_words, .local = op_local,
 };
 
 static inline void fence(int h, const struct target *t)

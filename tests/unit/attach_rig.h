@@ -42,6 +42,17 @@ struct kernel {
 	u32	barred, openers;
 	u16	bar[MEMBERS];
 	u8	roster[MESHBLK_ROSTER_BYTES];
+	struct plan_work work;
+	u32	requests;
+	struct obj_request request;
+	bool	refuses;
+	/* of the last VOLUME_SET */
+	bool	again;
+	u32	forgottens, leavings;
+	u16	forgotten[MEMBERS];
+	struct obj_leaving leaving[MEMBERS];
+	struct layout_member left[MEMBERS];
+	struct attach_copy copy[MEMBERS];	/* by places */
 };
 
 struct host {
@@ -69,7 +80,12 @@ static struct {
 	int	crash_next;		/* ... and as many later another one */
 	bool	crash_behind, crash_host, crashed;
 	bool	no_watch;
+	bool	refuses;		/* kernels refuse evictions */
 	void	(*hook)(const char *op);	/* called before an operation takes effect */
+	int	identity_err;
+	u64	fallen;			/* the store was put back: copies have seen that many revisions more */
+	struct store_identity is;	/* of the store that was put back; no id: it was not */
+	u64	use;			/* of drive 1, where that is local */
 } W;
 
 static struct store *other;
@@ -267,6 +283,29 @@ int __wrap_store_watch(struct store *s, const char *prefix, u64 after, u64 *id)
 	return W.no_watch ? -EIO : __real_store_watch(s, prefix, after, id);
 }
 
+int __real_store_identity(struct store *s, struct store_identity *out);
+int __wrap_store_identity(struct store *s, struct store_identity *out);
+
+int __wrap_store_identity(struct store *s, struct store_identity *out)
+{
+	int err = W.identity_err ? W.identity_err : __real_store_identity(s, out);
+	u64 revision = out->revision;
+
+	if (err || !W.is.id[0])
+		return err;
+	*out = W.is;
+	out->revision += revision;
+	return 0;
+}
+
+u64 __real_copy_revision(const struct copy *c);
+u64 __wrap_copy_revision(const struct copy *c);
+
+u64 __wrap_copy_revision(const struct copy *c)
+{
+	return __real_copy_revision(c) + W.fallen;
+}
+
 /* True: it is not done in this turn. */
 static inline bool slow(void)
 {
@@ -328,16 +367,24 @@ struct volume_is {
 	bool	fresh;
 	u32	barred;
 	u16	bar[2];
+	bool	evict;			/* extent 3 is to take the place of extent 2 */
 };
 
 static inline void put_volume(const struct volume_is *is)
 {
+	struct obj_leaving leaving = { .place = 1, .extent = rig_id('x', 2) };
 	struct layout *l = calloc(1, sizeof(*l));
 	struct obj_volume v = { .plan = { .uuid = vid(), .state = is->state ? is->state : PLAN_VOLUME_READY, .fresh = is->fresh, .barred = is->barred,
 					  .bar = is->bar }, .record = l, .domain = "host" };
 
 	rig_layout(l, is->level ? is->level : PROT_STRIPE, is->members ? is->members : 2,
 		   is->version ? is->version : 1);
+	if (is->evict) {
+		l->member[1].extent = rig_id('x', 3);
+		l->member[1].drive = rig_id('d', 3);
+		v.leaving = &leaving;
+		v.leavings = 1;
+	}
 	rig_put(O, KEY_VOLUME, &v);
 	free(l);
 }

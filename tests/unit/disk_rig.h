@@ -11,6 +11,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -36,6 +37,8 @@ static inline int disk_open(const char *path, int flags)
 	return fd < 0 && errno == EINVAL ? open(path, flags | O_CLOEXEC) : fd;
 }
 
+static u32 dev_lba = 512;
+
 int disk_dev_open(const char *path, int flags, struct disk_dev *dev)
 {
 	int fd = disk_open(path, flags & ~O_EXCL);
@@ -44,11 +47,16 @@ int disk_dev_open(const char *path, int flags, struct disk_dev *dev)
 	memset(dev, 0, sizeof(*dev));
 	if (fd < 0)
 		return -errno;
+	/* Alone: as long as the descriptor is open. */
+	if (flags & O_EXCL && flock(fd, LOCK_EX | LOCK_NB)) {
+		close(fd);
+		return -ETXTBSY;
+	}
 	if (fstat(fd, &st))
 		st.st_size = 0;
 	snprintf(dev->name, sizeof(dev->name), "no-such-disk");
 	dev->size = st.st_size;
-	dev->lba = 512;
+	dev->lba = dev_lba;
 	dev->number = st.st_ino;
 	return fd;
 }
@@ -77,6 +85,16 @@ unsigned int disk_dev_metadata(int fd)
 {
 	(void)fd;
 	return 0;
+}
+
+static _Atomic u16 smart_used;		/* 0: the device has no SMART */
+static _Atomic unsigned int smart_reads;
+
+void disk_dev_smart(int fd, struct obj_smart *out)
+{
+	(void)fd;
+	smart_reads++;
+	*out = (struct obj_smart) { .known = smart_used, .used = smart_used };
 }
 
 void disk_dev_cache_off(int fd, const char *name)
@@ -146,303 +164,7 @@ static inline u64 file_number(const char *path, const struct muuid *extent)
 	return number;
 }
 
-/* The target's kernel. */
-#define KERNEL_DRIVES	4
-
-static struct {
-	pthread_mutex_t lock;
-	int	family;		/* 0: no module */
-	int	add_err, set_err, del_err;
-	bool	listens;
-	u32	adds, sets, dels, forced;
-	struct kernel_drive {
-		bool	there, gone;
-		struct meshtgt_drive d;
-		struct muuid allow[16][MESHTGT_ALLOW_MAX];
-	} drive[KERNEL_DRIVES];
-	/* GRANT that waits to be read; its answer */
-	bool	pending;
-	struct meshtgt_grant grant;
-	u32	answers;
-	u64	answered;
-	int	answer;
-	bool	before;		/* ... and a record waited for the drive's thread, when the answer came */
-	u64	durable;	/* number that both copies had when the answer came */
-	bool	event;
-	struct muuid event_drive;
-	const char *path;	/* of @durable */
-	struct muuid member;	/* extent of a volume of this host's own kernel */
-} K = { .lock = PTHREAD_MUTEX_INITIALIZER, .family = 7 };
-
-struct mesh { int fd; };
-
-struct mesh *mesh_open(void)
-{
-	struct mesh *m = calloc(1, sizeof(*m));
-
-	m->fd = -1;
-	return m;
-}
-
-void mesh_close(struct mesh *m)
-{
-	if (m && m->fd >= 0)
-		close(m->fd);
-	free(m);
-}
-
-const char *mesh_why(const struct mesh *m)
-{
-	(void)m;
-	return "the fake kernel says so";
-}
-
-int mesh_family_id(struct mesh *m, bool target)
-{
-	(void)m;
-	(void)target;
-	return K.family;
-}
-
-static struct kernel_drive *kernel_find(const struct muuid *u)
-{
-	for (int i = 0; i < KERNEL_DRIVES; i++) {
-		if (K.drive[i].there && muuid_equal(&K.drive[i].d.uuid, u))
-			return &K.drive[i];
-	}
-	return NULL;
-}
-
-static inline void kernel_lock(void)
-{
-	pthread_mutex_lock(&K.lock);
-}
-
-static inline void kernel_unlock(void)
-{
-	pthread_mutex_unlock(&K.lock);
-}
-
-static void kernel_table(struct kernel_drive *k, const struct meshtgt_drive *d)
-{
-	struct meshtgt_extent *e = calloc(d->nr_extents + 1, sizeof(*e));
-
-	for (u32 i = 0; i < d->nr_extents; i++) {
-		e[i] = d->extents[i];
-		for (u32 h = 0; h < e[i].allows; h++)
-			k->allow[i][h] = d->extents[i].allow[h];
-		e[i].allow = k->allow[i];
-	}
-	free(k->d.extents);
-	k->d = *d;
-	k->d.extents = e;
-	strcpy(k->d.state, "up");
-}
-
-int meshtgt_drive_add(struct mesh *m, const struct meshtgt_drive *d)
-{
-	int err;
-
-	(void)m;
-	kernel_lock();
-	K.adds++;
-	err = !K.family ? -ENOENT : kernel_find(&d->uuid) ? -EEXIST : K.add_err;
-	for (int i = 0; i < KERNEL_DRIVES && !err; i++) {
-		if (K.drive[i].there)
-			continue;
-		K.drive[i].there = true;
-		K.drive[i].gone = false;
-		kernel_table(&K.drive[i], d);
-		break;
-	}
-	kernel_unlock();
-	return err;
-}
-
-int meshtgt_drive_check(struct mesh *m, const struct meshtgt_drive *d)
-{
-	(void)m;
-	(void)d;
-	return K.family ? K.add_err : -ENOENT;
-}
-
-static _Atomic int set_gate = -1;	/* that many tables more; negative: any */
-static _Atomic unsigned int set_waits;	/* tables that came */
-
-int meshtgt_extents_once(struct mesh *m, const struct meshtgt_drive *d)
-{
-	struct timespec ms = { .tv_nsec = 1000000 };
-	struct kernel_drive *k;
-	int err = -ENODEV;
-
-	(void)m;
-	set_waits++;
-	while (!set_gate)
-		nanosleep(&ms, NULL);
-	if (set_gate > 0)
-		set_gate--;
-	kernel_lock();
-	K.sets++;
-	k = kernel_find(&d->uuid);
-	if (k && (!K.set_err || K.set_err == -EINPROGRESS))
-		kernel_table(k, d);
-	if (k)
-		err = K.set_err;
-	kernel_unlock();
-	return err;
-}
-
-int meshtgt_drive_del(struct mesh *m, const struct muuid *uuid, bool force)
-{
-	struct kernel_drive *k;
-	int err;
-
-	(void)m;
-	kernel_lock();
-	K.dels++;
-	K.forced += force;
-	k = kernel_find(uuid);
-	err = !k ? -ENOENT : force ? 0 : K.del_err;
-	if (k && !err)
-		k->there = false;
-	kernel_unlock();
-	return err;
-}
-
-int meshtgt_drives(struct mesh *m, struct meshtgt_drive **out, size_t *n)
-{
-	(void)m;
-	*out = K.family ? calloc(KERNEL_DRIVES, sizeof(**out)) : NULL;
-	*n = 0;
-	kernel_lock();
-	for (int i = 0; *out && i < KERNEL_DRIVES; i++) {
-		if (!K.drive[i].there)
-			continue;
-		(*out)[*n] = K.drive[i].d;
-		(*out)[*n].extents = NULL;
-		(*out)[*n].nr_extents = 0;
-		strcpy((*out)[*n].state, K.drive[i].gone ? MESHBLK_STATE_GONE : "up");
-		++*n;
-	}
-	kernel_unlock();
-	return *out ? 0 : -ENOENT;
-}
-
-void meshtgt_drives_free(struct meshtgt_drive *d, size_t n)
-{
-	(void)n;
-	free(d);
-}
-
-int meshtgt_listen(struct mesh *m, const char *addr, u16 port)
-{
-	(void)m;
-	(void)addr;
-	(void)port;
-	kernel_lock();
-	/* All drives are there before the first client is. */
-	K.listens = true;
-	for (int i = 0; i < KERNEL_DRIVES; i++)
-		K.listens &= !i || !K.drive[0].there || K.adds;
-	kernel_unlock();
-	return 0;
-}
-
-int meshtgt_serve(struct mesh *m, int stop, void (*fn)(void *priv, struct meshtgt_grant *g), void *priv)
-{
-	struct pollfd p = { .fd = stop, .events = POLLIN };
-	struct meshtgt_grant g;
-	bool pending;
-
-	(void)m;
-	while (poll(&p, 1, 1) == 0) {
-		kernel_lock();
-		pending = K.pending;
-		g = K.grant;
-		K.pending = false;
-		kernel_unlock();
-		if (pending)
-			fn(priv, &g);
-	}
-	return 0;
-}
-
-static struct disk *watched;
-
-/* On the drive's thread. */
-int meshtgt_grant_reply(struct mesh *m, u64 request, int err)
-{
-	u64 durable = K.path ? file_number(K.path, &K.grant.extent) : 0;
-
-	(void)m;
-	kernel_lock();
-	K.answers++;
-	K.before = watched && watched->record;
-	K.answered = request;
-	K.answer = err;
-	K.durable = durable;
-	kernel_unlock();
-	return 0;
-}
-
-int mesh_events_join(struct mesh *m)
-{
-	(void)m;
-	return 0;
-}
-
-/* Always readable: an event is there or not. */
-int mesh_fd(const struct mesh *m)
-{
-	if (m->fd < 0)
-		((struct mesh *)m)->fd = open("/dev/null", O_RDONLY);
-	return m->fd;
-}
-
-int mesh_events_read(struct mesh *m, void (*fn)(void *priv, const struct mesh_event *e), void *priv)
-{
-	struct mesh_event e = { .target = true, .event = MESHTGT_EV_DRIVE_GONE };
-	struct timespec ms = { .tv_nsec = 1000000 };
-	bool event;
-
-	(void)m;
-	kernel_lock();
-	event = K.event;
-	K.event = false;
-	e.uuid = K.event_drive;
-	kernel_unlock();
-	if (event)
-		fn(priv, &e);
-	else
-		nanosleep(&ms, NULL);
-	return 0;
-}
-
-int meshblk_volumes(struct mesh *m, struct meshblk_volume **out, size_t *n)
-{
-	(void)m;
-	*n = !muuid_null(&K.member);
-	*out = calloc(1, sizeof(**out));
-	(*out)->nr_members = 1;
-	(*out)->members = calloc(1, sizeof(*(*out)->members));
-	(*out)->members[0].extent = K.member;
-	return 0;
-}
-
-void meshblk_volumes_free(struct meshblk_volume *v, size_t n)
-{
-	(void)n;
-	free(v->members);
-	free(v);
-}
-
-int meshblk_abandoned_get(struct mesh *m, struct meshblk_abandoned **out, size_t *n)
-{
-	(void)m;
-	*out = NULL;
-	*n = 0;
-	return 0;
-}
+#include "tests/unit/disk_kernel.h"
 
 /* Wait for the loop's wake, or a moment: not everything that is waited for wakes the loop. */
 static inline void woken(void)
@@ -481,7 +203,7 @@ __attribute__((weak)) bool export_take_alone(const struct export_disk *d, const 
 					     const struct muuid *host, char *why, size_t size)
 {
 	bool is = d->found == EXPORT_LABEL && muuid_equal(&d->owner, host) &&
-		  muuid_equal(&d->cluster, &seen->cluster);
+		  muuid_equal(&d->cluster, &seen->cluster) && d->known && !strcmp(d->known_wwid, d->disk.wwid);
 
 	snprintf(why, size, "%s", is || d->found != EXPORT_LABEL ? "" : "is no drive of this host");
 	return is;
@@ -518,6 +240,13 @@ static inline bool log_has(const char *words)
 	has = strstr(logged, words);
 	pthread_mutex_unlock(&log_lock);
 	return has;
+}
+
+static inline void log_clear(void)
+{
+	pthread_mutex_lock(&log_lock);
+	logged[0] = 0;
+	pthread_mutex_unlock(&log_lock);
 }
 
 /* With its result: an op until it is no longer in progress. */

@@ -26,9 +26,11 @@ static struct disk {
 	struct export_disk d;
 	u32	extents;		/* of its label */
 	u8	served;			/* by this host; 0: by none */
+	bool	open;			/* by a volume */
+	u64	labelled;		/* size in its label */
 } disks[DISKS];
 
-static int probe_err, label_err, take_err, leave_err, wipe_err;
+static int probe_err, label_err, take_err, leave_err, wipe_err, grow_err;
 static const char *forbidden;		/* no host may write keys that begin so */
 static u32 slow;			/* calls that answer -EINPROGRESS first */
 static char log_[1024];
@@ -166,6 +168,7 @@ static int op_label_first(void *m, const char *path, const struct label *l)
 	d->d.cluster = l->cluster;
 	d->d.sequence = l->sequence;
 	d->d.generation = l->generation;
+	d->labelled = l->size;
 	d->extents = 0;
 	say("label");
 	return dies() ? -EINPROGRESS : 0;
@@ -189,8 +192,9 @@ static int op_take(void *m, const char *path, const struct muuid *drive)
 	return dies() ? -EINPROGRESS : 0;
 }
 
-static int op_leave(void *m, const struct muuid *drive, bool wipe)
+static int op_leave(void *m, const struct muuid *drive, unsigned int how)
 {
+	bool wipe = how & EXPORT_WIPE, preempt = how & EXPORT_PREEMPT;
 	struct disk *d = disk_of(drive);
 	struct host *h = m;
 	const struct obj_drive *key = drive_key(drive);
@@ -202,6 +206,8 @@ static int op_leave(void *m, const struct muuid *drive, bool wipe)
 	CU_ASSERT(!wipe || !key || !key->plan.extents);
 	if (!d || d->served != h->n)
 		return -ENODEV;
+	if (d->open && !preempt)
+		return -EBUSY;
 	if (leave_err || (wipe && wipe_err))
 		return leave_err ? leave_err : wipe_err;
 	if (wipe && d->extents)
@@ -212,7 +218,8 @@ static int op_leave(void *m, const struct muuid *drive, bool wipe)
 		d->d.found = EXPORT_EMPTY;
 		memset(&d->d.drive, 0, sizeof(d->d.drive));
 	}
-	say(wipe ? "wipe" : "leave");
+	d->open = false;
+	say(wipe ? "wipe" : preempt ? "take-away" : "leave");
 	return dies() ? -EINPROGRESS : 0;
 }
 
@@ -232,6 +239,22 @@ static int op_own(void *m, const char *path, const struct muuid *drive, const st
 	return dies() ? -EINPROGRESS : 0;
 }
 
+static int op_grow(void *m, const struct muuid *drive, u64 *size)
+{
+	struct disk *d = disk_of(drive);
+	struct host *h = m;
+
+	if (dies() || (slow && slow--))
+		return -EINPROGRESS;
+	CU_ASSERT(d && d->served == h->n);
+	if (!grow_err && d->labelled != d->d.disk.size) {
+		d->labelled = d->d.disk.size;
+		say("grow");
+	}
+	*size = d->labelled;
+	return dies() ? -EINPROGRESS : grow_err;
+}
+
 static const char *op_words(void *m)
 {
 	(void)m;
@@ -240,12 +263,13 @@ static const char *op_words(void *m)
 
 static const struct export_ops ops = {
 	.probe = op_probe, .label_first = op_label_first, .take = op_take, .leave = op_leave,
-	.words = op_words, .own = op_own,
+	.words = op_words, .own = op_own, .grow = op_grow,
 };
 
 static int follow(struct copy *c)
 {
-	static const enum key_kind kinds[] = { KEY_CLUSTER, KEY_HOST, KEY_ALIVE, KEY_DRIVE, KEY_VOLUME, KEY_TASK };
+	static const enum key_kind kinds[] = { KEY_CLUSTER, KEY_HOST, KEY_ALIVE, KEY_DRIVE, KEY_VOLUME, KEY_TASK,
+					       KEY_STATUS };
 	int err = 0;
 
 	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]) && !err; i++)
@@ -317,7 +341,7 @@ static void begin_with(u32 with_seed, u32 with_odds)
 	seed = with_seed;
 	odds = with_odds;
 	crashed = false;
-	probe_err = label_err = take_err = leave_err = wipe_err = slow = 0;
+	probe_err = label_err = take_err = leave_err = wipe_err = grow_err = slow = 0;
 	forbidden = NULL;
 	memset(disks, 0, sizeof(disks));
 	for (int i = 0; i < DISKS; i++) {
@@ -423,7 +447,7 @@ static bool ended_as(u8 t, u8 state, const char *words)
 #define DONE(t)		CU_ASSERT(ended_as(t, OBJ_TASK_DONE, ""))
 #define FAILED(t, w)	CU_ASSERT(ended_as(t, OBJ_TASK_FAILED, w))
 
-static u32 drives(void)
+static inline u32 drives(void)
 {
 	const struct copy_item *i = NULL;
 	u32 n = 0;

@@ -36,8 +36,9 @@ $(LINK_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/link_rig.h
 
 # Volumes of a daemon, over a kernel that is made up.
 VOLUMES_OBJ  = $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(wildcard userspace/daemon/volumes*.c)) \
-	$(addprefix $(BUILD)/unit/obj/userspace/,daemon/job.o daemon/file.o libmesh/grow.o agent/copy.o agent/deal.o)
-VOLUMES_TEST := daemon_volumes daemon_volumes_end
+	$(addprefix $(BUILD)/unit/obj/userspace/,daemon/job.o daemon/file.o libmesh/grow.o agent/copy.o agent/deal.o \
+	agent/event.o plan/health.o)
+VOLUMES_TEST := daemon_volumes daemon_volumes_end daemon_volumes_evict daemon_volumes_work daemon_watch
 
 $(foreach t,$(VOLUMES_TEST),$(eval UNIT_EXTRA_$(t) = $$(sort $$(VOLUMES_OBJ) $$(CLUSTER_OBJ))) \
 	$(eval UNIT_LIBS_$(t) := -lsqlite3 -lpthread) $(eval UNIT_CFLAGS_$(t) := -D_GNU_SOURCE))
@@ -176,26 +177,28 @@ $(VOLUMES_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/kernel_rig.h tests/unit/age
 # What a daemon does with the store's objects, over a store in a file.
 AGENT_OBJ  := $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(wildcard userspace/agent/*.c))
 AGENT_PLAN := $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(wildcard userspace/plan/*.c))
-AGENT_TEST := agent_attach agent_attach_crash agent_attach_keep agent_copy agent_drain agent_drive agent_export \
-	agent_host agent_tasks export_judge
+AGENT_TEST := $(patsubst tests/unit/test_%.c,%,$(wildcard tests/unit/test_agent_*.c)) export_judge
 
 $(foreach t,$(AGENT_TEST),$(eval UNIT_EXTRA_$(t) := $(AGENT_OBJ) $(CLUSTER_OBJ) $(AGENT_PLAN)) \
 	$(eval UNIT_LIBS_$(t) := -lsqlite3 -lpthread) $(eval UNIT_CFLAGS_$(t) := -D_GNU_SOURCE))
 
 # A store that does not answer; hosts that die.
-UNIT_LDFLAGS_agent_host := -Wl,--wrap=store_identity,--wrap=store_txn_settle
+$(foreach t,agent_host agent_host_keys,$(eval UNIT_LDFLAGS_$(t) := -Wl,--wrap=store_identity,--wrap=store_txn_settle))
 UNIT_LDFLAGS_agent_export := -Wl,--wrap=store_txn_settle
+UNIT_LDFLAGS_agent_leave := -Wl,--wrap=store_txn_settle
+UNIT_LDFLAGS_agent_event := -Wl,--wrap=store_txn_settle
+UNIT_LDFLAGS_agent_recover := -Wl,--wrap=store_txn_settle
 
 # Their transactions are judged as by a store host.
-JUDGED_TEST := agent_export agent_host
+JUDGED_TEST := agent_export agent_leave agent_host agent_host_keys agent_recover
 $(foreach t,$(JUDGED_TEST),$(eval UNIT_EXTRA_$(t) += $(RIGHTS_OBJ)) $(eval UNIT_LIBS_$(t) += -lgnutls))
 $(JUDGED_TEST:%=$(BUILD)/unit/test_%): $(RIGHTS_OBJ)
-$(JUDGED_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/agent_rights.h tests/unit/host_rig.h
+$(JUDGED_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/agent_rights.h tests/unit/host_rig.h tests/unit/recover_rig.h
 
 # Agents die in any transaction; a list of objects is not read.
 ATTACH_TEST := $(filter agent_attach%,$(AGENT_TEST))
 ATTACH_OBJ  := $(addprefix $(BUILD)/unit/obj/userspace/store/,rights.o rights_rules.o)
-$(foreach t,$(ATTACH_TEST),$(eval UNIT_LDFLAGS_$(t) := -Wl,--wrap=store_txn_settle,--wrap=store_watch) \
+$(foreach t,$(ATTACH_TEST),$(eval UNIT_LDFLAGS_$(t) := -Wl,--wrap=store_txn_settle,--wrap=store_watch,--wrap=store_identity,--wrap=copy_revision) \
 	$(eval UNIT_EXTRA_$(t) += $(ATTACH_OBJ)))
 $(ATTACH_TEST:%=$(BUILD)/unit/test_%): $(ATTACH_OBJ)
 $(ATTACH_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/attach_rig.h tests/unit/attach_kernel.h
@@ -223,15 +226,49 @@ $(DAEMON_JOB): $(wildcard userspace/daemon/*.h)
 $(BUILD)/unit/test_daemon_job: $(DAEMON_JOB)
 $(BUILD)/unit/test_daemon_job.o: userspace/daemon/job.h
 
+# The program that is run at events.
+HOOK_OBJ := $(DAEMON_JOB)
+UNIT_EXTRA_daemon_hook  := $(HOOK_OBJ)
+UNIT_LIBS_daemon_hook   := -lpthread
+UNIT_CFLAGS_daemon_hook := -D_GNU_SOURCE
+UNIT_LDFLAGS_daemon_hook := -Wl,--wrap=pthread_create
+$(BUILD)/unit/test_daemon_hook: $(HOOK_OBJ)
+$(BUILD)/unit/test_daemon_hook.o: userspace/daemon/hook.c $(wildcard userspace/daemon/*.h)
+
+$(BUILD)/unit/test_machine_rdma.o: $(wildcard userspace/machine/*.[ch])
+
+# The way to a host, over a kernel of the test.
+UNIT_CFLAGS_daemon_check := -D_GNU_SOURCE
+$(BUILD)/unit/test_daemon_check.o: userspace/daemon/host_check.c $(wildcard userspace/daemon/*.h userspace/libmesh/*.h)
+
 GRANT_OBJ := $(BUILD)/unit/obj/userspace/plan/grant.o
 UNIT_EXTRA_plan_grant := $(GRANT_OBJ)
 $(GRANT_OBJ) $(BUILD)/unit/test_plan_grant.o: userspace/plan/grant.h
 $(BUILD)/unit/test_plan_grant: $(GRANT_OBJ)
 
+HEALTH_OBJ := $(BUILD)/unit/obj/userspace/plan/health.o
+UNIT_EXTRA_plan_health := $(HEALTH_OBJ)
+$(HEALTH_OBJ) $(BUILD)/unit/test_plan_health.o: userspace/plan/health.h
+$(BUILD)/unit/test_plan_health: $(HEALTH_OBJ)
+
+EVICTION_OBJ := $(BUILD)/unit/obj/userspace/plan/evict.o
+UNIT_EXTRA_plan_evict := $(EVICTION_OBJ)
+$(EVICTION_OBJ) $(BUILD)/unit/test_plan_evict.o: userspace/plan/evict.h
+$(BUILD)/unit/test_plan_evict: $(EVICTION_OBJ)
+
+# Where a test build dies.
+DAEMON_CRASH := $(BUILD)/unit/obj/userspace/machine/line.o
+UNIT_EXTRA_daemon_crash  := $(DAEMON_CRASH)
+UNIT_LIBS_daemon_crash   := -lpthread
+UNIT_CFLAGS_daemon_crash := -D_GNU_SOURCE
+$(DAEMON_CRASH): UNIT_CFLAGS += -D_GNU_SOURCE
+$(BUILD)/unit/test_daemon_crash: $(DAEMON_CRASH)
+$(BUILD)/unit/test_daemon_crash.o: userspace/daemon/crash.c userspace/daemon/crash.h userspace/agent/deal.h
+
 # The daemon: its configuration and its membership of a cluster, without a kernel.
 DAEMON_OBJ = $(addprefix $(BUILD)/unit/obj/userspace/daemon/,$(1:%=%.o))
 DAEMON_CONF_OBJ    := $(call DAEMON_OBJ,conf file) $(BUILD)/unit/obj/userspace/store/address.o
-DAEMON_CLUSTER_OBJ := $(call DAEMON_OBJ,cluster cluster_admit cluster_file cluster_names file)
+DAEMON_CLUSTER_OBJ := $(call DAEMON_OBJ,cluster cluster_admit cluster_file cluster_names cluster_removed file)
 
 UNIT_EXTRA_daemon_conf  := $(DAEMON_CONF_OBJ)
 UNIT_CFLAGS_daemon_conf := -D_GNU_SOURCE
@@ -277,10 +314,13 @@ $(BUILD)/unit/test_daemon_machine.o: $(wildcard userspace/daemon/*.h userspace/a
 API_OBJ  := $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(wildcard userspace/daemon/api*.c) \
 	$(addprefix userspace/daemon/,control.c job.c) userspace/format/verbs_one.c userspace/store/token.c \
 	userspace/store/address.c userspace/store/secret.c)
-API_TEST := daemon_api daemon_api_lists daemon_control daemon_verbs
+API_TEST := daemon_api daemon_api_drives daemon_api_lists daemon_api_seen daemon_api_work daemon_control daemon_verbs
 
 $(foreach t,$(API_TEST),$(eval UNIT_EXTRA_$(t) := $(API_OBJ) $(AGENT_OBJ) $(CLUSTER_OBJ) $(AGENT_PLAN)) \
 	$(eval UNIT_LIBS_$(t) := -lsystemd -lsqlite3 -lgnutls -lpthread) $(eval UNIT_CFLAGS_$(t) := -D_GNU_SOURCE))
+
+# ... what waits for long, without the time
+UNIT_LDFLAGS_daemon_api_work := -Wl,--wrap=store_now_ms,--wrap=control_turn
 
 $(API_OBJ): UNIT_CFLAGS += -D_GNU_SOURCE
 $(API_OBJ): $(wildcard userspace/daemon/*.h userspace/agent/*.h userspace/plan/*.h userspace/store/*.h)
@@ -292,7 +332,7 @@ $(API_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/api_rig.h tests/unit/agent_rig.
 DISK_OBJ := $(patsubst %.c,$(BUILD)/unit/obj/%.o,$(filter-out userspace/daemon/disk_dev.c,\
 	$(wildcard userspace/daemon/disk*.c)) userspace/libmesh/grow.c $(addprefix userspace/machine/,below.c \
 	label_io.c line.c))
-DISK_TEST := daemon_disk daemon_drives
+DISK_TEST := daemon_disk daemon_drives daemon_leave daemon_devices
 DISK_ALL  := $(sort $(DISK_OBJ) $(DAEMON_JOB) $(AGENT_OBJ) $(CLUSTER_OBJ) $(AGENT_PLAN))
 
 $(foreach t,$(DISK_TEST),$(eval UNIT_EXTRA_$(t) := $(DISK_ALL)) \
@@ -300,11 +340,13 @@ $(foreach t,$(DISK_TEST),$(eval UNIT_EXTRA_$(t) := $(DISK_ALL)) \
 	$(eval UNIT_LDFLAGS_$(t) := -Wl,--wrap=pwrite))
 
 UNIT_LDFLAGS_daemon_drives += -Wl,--wrap=disk_paths,--wrap=disk_stacked,--wrap=job_run,--wrap=job_since,--wrap=copy_whole
+UNIT_LDFLAGS_daemon_devices += -Wl,--wrap=disk_paths,--wrap=disk_now
 
 $(DISK_OBJ): UNIT_CFLAGS += -D_GNU_SOURCE
 $(DISK_OBJ): $(wildcard userspace/daemon/*.h userspace/agent/*.h userspace/plan/*.h userspace/store/*.h userspace/libmesh/mesh.h)
 $(DISK_TEST:%=$(BUILD)/unit/test_%): $(DISK_ALL)
-$(DISK_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/agent_rig.h tests/unit/disk_rig.h $(wildcard userspace/daemon/*.h userspace/agent/*.h)
+$(DISK_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/agent_rig.h tests/unit/disk_rig.h tests/unit/disk_kernel.h tests/unit/drives_rig.h \
+	$(wildcard userspace/daemon/*.h userspace/agent/*.h)
 
 # Results of the daemon as meshctl prints them.
 TEXT_OBJ := $(addprefix $(BUILD)/unit/obj/userspace/meshctl/,text.o text_one.o table.o)

@@ -122,10 +122,10 @@ static const struct host_ops ops = {
 
 static int follow(struct copy *c)
 {
-	static const enum key_kind kinds[] = { KEY_CLUSTER, KEY_HOST, KEY_ALIVE, KEY_DEVICE };
+	static const enum key_kind kinds[] = { KEY_CLUSTER, KEY_HOST, KEY_ALIVE, KEY_DEVICE, KEY_RECOVER };
 	int err = 0;
 
-	for (size_t i = 0; i < 4 && !err; i++)
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds) && !err; i++)
 		err = copy_follow(c, &(struct key) { .kind = kinds[i] }, 0);
 	return err;
 }
@@ -190,6 +190,38 @@ static void turns(void)
 		idle = n > 0 ? 0 : idle + 1;
 	}
 	rig_catch_up(O);
+}
+
+static inline const struct obj_host *host_key(void)
+{
+	return copy_obj(O, &(struct key) { .kind = KEY_HOST, .host = rig_id('h', 1) });
+}
+
+static inline const struct copy_item *alive_item(void)
+{
+	return copy_get(O, &(struct key) { .kind = KEY_ALIVE, .host = rig_id('h', 1) });
+}
+
+static inline const struct copy_item *device_item(void)
+{
+	return copy_get(O, &(struct key) { .kind = KEY_DEVICE, .host = rig_id('h', 1) });
+}
+
+static inline bool says(const char *words)
+{
+	bool ok = strstr(agent.why, words);
+
+	if (!ok)
+		printf("\n  \"%s\" has not: %s\n", agent.why, words);
+	return ok;
+}
+
+static inline void begin_up(void)
+{
+	begin();
+	put_cluster(1, 1);
+	turns();
+	CU_ASSERT_EQUAL_FATAL(agent.state, HOST_UP);
 }
 
 #endif

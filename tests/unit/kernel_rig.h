@@ -48,10 +48,25 @@ static struct {
 	u32	ends;			/* VOLUME_DELs that came */
 	u32	ended;			/* groups in VOLUME_DEL's answer */
 	struct meshblk_group end[2];
+	/* evictions */
+	u32	evicts;
+	bool	evict_waits;
+	int	evict_err;
+	u32	evict_index;
+	bool	evict_stops;
+	struct meshblk_member evict;
 	/* probes, by the first two bytes of extents */
 	struct meshblk_probe probe;
 	int	probe_err;
 	u32	probes;
+	/* VOLUME_SCRUB, VOLUME_REJOIN */
+	u32	requests;
+	struct mesh_scrub scrub;
+	bool	rejoins;
+	int	request_err;
+	/* other hosts, alike, that use the drives of this one */
+	u32	sessions;
+	struct meshtgt_session session;
 	/* the witness */
 	int	pipe[2];
 	struct meshblk_note note, noted;
@@ -84,7 +99,20 @@ int mesh_events_read(struct mesh *m, void (*fn)(void *priv, const struct mesh_ev
 	return 0;
 }
 
-const char *mesh_stat_name(unsigned int s) { return s == MESHBLK_S_READS ? "reads" : NULL; }
+const char *mesh_stat_name(unsigned int s)
+{
+	return s == MESHBLK_S_READS ? "reads" : s == MESHBLK_S_WRITES ? "writes" : NULL;
+}
+
+int meshtgt_sessions(struct mesh *m, struct meshtgt_session **out, size_t *n)
+{
+	(void)m;
+	*n = K.sessions;
+	*out = calloc(K.sessions + 1, sizeof(**out));
+	for (u32 i = 0; i < K.sessions; i++)
+		(*out)[i] = K.session;
+	return K.sessions ? 0 : -ENOENT;
+}
 
 int meshblk_targets(struct mesh *m, struct meshblk_target **out, size_t *n)
 {
@@ -171,6 +199,8 @@ static void set_free(void)
 	free(K.set.members);
 	free(K.set.segments);
 	free(K.set.bars);
+	free(K.set.forgotten);
+	free(K.set.leavings);
 	memset(&K.set, 0, sizeof(K.set));
 }
 
@@ -188,6 +218,8 @@ int meshblk_volume_set(struct mesh *m, const struct meshblk_volume *v)
 	K.set.members = copy_of(v->members, v->nr_members * sizeof(*v->members));
 	K.set.segments = copy_of(v->segments, v->nr_segments * sizeof(*v->segments));
 	K.set.bars = copy_of(v->bars, v->nr_bars * sizeof(*v->bars));
+	K.set.forgotten = copy_of(v->forgotten, v->nr_forgotten * sizeof(*v->forgotten));
+	K.set.leavings = copy_of(v->leavings, v->nr_leavings * sizeof(*v->leavings));
 	for (u32 i = 0; i < v->nr_segments; i++) {
 		struct meshblk_segment *s = &K.set.segments[i];
 
@@ -195,6 +227,25 @@ int meshblk_volume_set(struct mesh *m, const struct meshblk_volume *v)
 		s->offsets = copy_of(s->offsets, s->nr_places * sizeof(*s->offsets));
 	}
 	err = K.set_err;
+	unlock();
+	return err;
+}
+
+int meshblk_volume_evict(struct mesh *m, const struct muuid *uuid, u32 member, const struct meshblk_member *to)
+{
+	int err;
+
+	(void)m;
+	lock();
+	while (K.evict_waits)
+		pthread_cond_wait(&moved, &K.lock);
+	CU_ASSERT(muuid_equal(uuid, &K.v.uuid));
+	K.evicts++;
+	K.evict_index = member;
+	K.evict_stops = !to;
+	if (to)
+		K.evict = *to;
+	err = K.evict_err;
 	unlock();
 	return err;
 }
@@ -242,6 +293,8 @@ void meshblk_volume_free(struct meshblk_volume *v)
 		free(v->segments);
 		free(v->members);
 		free(v->bars);
+		free(v->forgotten);
+		free(v->leavings);
 	}
 	memset(v, 0, sizeof(*v));
 }
@@ -258,6 +311,30 @@ int meshblk_volumes(struct mesh *m, struct meshblk_volume **out, size_t *n)
 }
 
 void meshblk_volumes_free(struct meshblk_volume *v, size_t n) { (void)n; free(v); }
+
+int meshblk_volume_scrub(struct mesh *m, const struct muuid *uuid, const struct mesh_scrub *s)
+{
+	(void)m;
+	lock();
+	K.requests++;
+	K.scrub = *s;
+	K.rejoins = false;
+	CU_ASSERT(muuid_equal(uuid, &K.v.uuid));
+	unlock();
+	return K.request_err;
+}
+
+int meshblk_volume_rejoin(struct mesh *m, const struct muuid *uuid, u32 member)
+{
+	(void)m;
+	lock();
+	K.requests++;
+	K.scrub = (struct mesh_scrub) { .index = member };
+	K.rejoins = true;
+	CU_ASSERT(muuid_equal(uuid, &K.v.uuid));
+	unlock();
+	return K.request_err;
+}
 
 int meshblk_member_probe(struct mesh *m, u32 target, const struct muuid *extent, struct meshblk_probe *out)
 {
@@ -296,6 +373,19 @@ int meshblk_witness(struct mesh *m, int stop, void (*fn)(void *priv, struct mesh
 	return 0;
 }
 
+/* I/O that a device has not ended: of a member, and of one that is no member any more. */
+static struct meshblk_abandoned ios[2];
+static size_t nr_ios;
+
+int meshblk_abandoned_get(struct mesh *m, struct meshblk_abandoned **out, size_t *n)
+{
+	(void)m;
+	*n = nr_ios;
+	*out = calloc(nr_ios + 1, sizeof(**out));
+	memcpy(*out, ios, nr_ios * sizeof(**out));
+	return 0;
+}
+
 int meshblk_roster_noted(struct mesh *m, const struct meshblk_note *note)
 {
 	(void)m;
@@ -308,9 +398,12 @@ int meshblk_roster_noted(struct mesh *m, const struct meshblk_note *note)
 static struct {
 	bool	away;
 	struct label label;
-	int	err;			/* of disk_number() */
-	u32	numbers;
-	u64	number, served;
+	int	err;			/* of disk_number(), disk_reader() */
+	u32	numbers, readers;
+	u64	number, served, use;
+	/* Of each extent: a number is being written, or its result is kept; after that many calls. */
+	bool	kept[3];
+	u32	calls[3], begun[3];
 } D;
 
 static struct disks *const DISKS = (void *)&D;
@@ -319,6 +412,12 @@ struct disk *disks_find(struct disks *s, const struct muuid *drive)
 {
 	(void)s;
 	return !D.away && muuid_equal(drive, &D.label.drive) ? (void *)&D : NULL;
+}
+
+u64 disks_use(struct disks *s, const struct muuid *drive)
+{
+	(void)s;
+	return muuid_equal(drive, &D.label.drive) ? D.use : 0;
 }
 
 const char *disk_path(const struct disk *d) { (void)d; return "/dev/nvme9n1"; }
@@ -331,7 +430,33 @@ int disk_number(struct disk *d, const struct muuid *extent, const struct muuid *
 	D.numbers++;
 	D.number = number;
 	D.served = served;
-	return D.err;
+	D.begun[extent->b[1] % 3] += !D.kept[extent->b[1] % 3];
+	D.kept[extent->b[1] % 3] = true;
+	if (!D.calls[extent->b[1] % 3])
+		return D.err;
+	D.calls[extent->b[1] % 3]--;
+	job_wake();
+	return -EINPROGRESS;
+}
+
+void disk_number_end(struct disk *d, const struct muuid *extent, const struct muuid *host, u64 number, u64 served)
+{
+	(void)d;
+	(void)host;
+	CU_ASSERT(number == D.number && served == D.served);
+	D.kept[extent->b[1] % 3] = false;
+}
+
+int disk_reader(struct disk *d, const struct muuid *extent, const struct muuid *host, u64 number)
+{
+	const struct label_extent *e = label_find(&D.label, extent);
+
+	(void)d;
+	CU_ASSERT(e && host->b[1] == 1);
+	D.readers++;
+	D.number = number;
+	D.served = 0;
+	return e && mesh_number_access(e->attach) > mesh_number_access(number) ? -ESTALE : D.err;
 }
 
 static const struct label *label(void *dev) { (void)dev; return D.away ? NULL : &D.label; }
@@ -429,10 +554,38 @@ static inline void make_layout(bool linear)
 	CU_ASSERT_EQUAL(layout_check(&L), 0);
 }
 
+/* Events, one after another: "degraded 1;"; a test that has none leaves them. */
+static char events[1024];
+static struct obj_event event;	/* the last one, without details */
+static u32 event_how;
+
+static void on_event(void *priv, const struct obj_event *e, u32 how)
+{
+	const json_t *member = json_object_get(e->details, "member");
+	size_t n = strlen(events);
+
+	(void)priv;
+	if (member)
+		snprintf(events + n, sizeof(events) - n, "%s %u;", e->what, (u32)json_integer_value(member));
+	else
+		snprintf(events + n, sizeof(events) - n, "%s;", e->what);
+	event = *e;
+	event.details = NULL;
+	event_how = how;
+}
+
+static char noted_words[512];
+
+static void on_note(void *priv, const char *words)
+{
+	(void)priv;
+	snprintf(noted_words, sizeof(noted_words), "%s", words);
+}
+
 static void open_volumes(void)
 {
 	const struct volumes_config c = { .host = rig_id('h', 1), .state = folder, .disks = DISKS, .copy = A,
-					  .log = on_log };
+					  .log = on_log, .note = on_note, .event = on_event };
 
 	OK(volumes_open(&c, &V));
 }
@@ -517,6 +670,15 @@ static inline int set(const struct attach_set *a)
 	int err;
 
 	while ((err = op->set(V, a)) == -EINPROGRESS)
+		await_wake();
+	return err;
+}
+
+static inline int evict(const struct attach_evict *e)
+{
+	int err;
+
+	while ((err = op->evict(V, e)) == -EINPROGRESS)
 		await_wake();
 	return err;
 }

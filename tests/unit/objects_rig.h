@@ -197,6 +197,10 @@ static void fill_device(void *x)
 		k->exportable = i == 1;
 		if (i != 1)
 			RND_TEXT(k->why, ANY);
+		if (i != 2)
+			k->smart = (struct obj_smart) { .known = true, .warning = rnd_below(256),
+							.temperature = rnd_below(400), .used = rnd_below(256),
+							.spare = rnd_below(101), .media_errors = rnd63() };
 	}
 }
 
@@ -299,6 +303,11 @@ static void fill_want(void *x)
 	w->preempt = w->mode == PLAN_RW && rnd_below(2);
 	w->force = w->mode == PLAN_NONE && rnd_below(2);
 	w->fenced = rnd_below(2);
+	w->request.what = w->mode == PLAN_RW ? rnd_below(OBJ_REJOIN + 1) : 0;
+	if (w->request.what)
+		w->request.id = rnd_uuid();
+	if (w->request.what == OBJ_REJOIN || (w->request.what == OBJ_SCRUB_REPAIR && rnd_below(2)))
+		w->request.extent = rnd_uuid();
 }
 
 static void fill_writer(void *x)
@@ -427,6 +436,42 @@ static void fill_token(void *x)
 	t->host = rnd_uuid();
 }
 
+static void fill_recover(void *x)
+{
+	struct obj_recover *r = x;
+
+	r->recover = rnd_uuid();
+	r->host = rnd_uuid();
+	r->generation = 1 + rnd_below(4095);
+	r->dry = true;
+}
+
+static void fill_report(void *x)
+{
+	struct obj_report *r = x;
+
+	*r = (struct obj_report) { .host = rnd_uuid(), .about = rnd_uuid(), .subject = OBJ_OF_DRIVE,
+				   .role = 1 + rnd_below(3), .recover = rnd_uuid(), .generation = 1 + rnd_below(4095),
+				   .marked = true, .followed = 1 + rnd_below(4095), .size = LABEL_AREA * 99ULL,
+				   .sequence = 1 + rnd_below(999), .lba = 512, .local = true, .was = 1 + rnd_below(999),
+				   .mode = PLAN_RW, .serves = true, .number = 1 + rnd_below(9999), .extents = 2 };
+	RND_TEXT(r->lacks, ANY);
+	RND_TEXT(r->path, ANY);
+	RND_TEXT(r->model, ANY);
+	RND_TEXT(r->wwid, ANY);
+	RND_TEXT(r->serial, ANY);
+	r->extent = calloc(2, sizeof(*r->extent));
+	for (u32 i = 0; i < 2; i++)
+		r->extent[i] = (struct obj_found) {
+			.slot = { .extent = rnd_uuid(), .volume = rnd_uuid(), .attacher = rnd_uuid(),
+				  .number = 1 + rnd_below(9999), .version = 1 + rnd_below(9), .commit = 1 + rnd_below(9),
+				  .record_version = 1 + rnd_below(9), .record_commit = 1 + rnd_below(9), .zeroed = true },
+			.start = LABEL_AREA * (1 + i), .length = LABEL_AREA };
+	r->record = rig_layout(&r->about, false);
+	rig_leavings(r->record, &r->leaving, &r->leavings);
+	r->io = (struct obj_io) { .timeout_ms = 1 + rnd_below(99999), .queue_depth = 1 + rnd_below(999) };
+}
+
 static void fill_seen(void *x)
 {
 	struct obj_seen *s = x;
@@ -436,17 +481,32 @@ static void fill_seen(void *x)
 	RND_TEXT(s->plan.id, ANY);
 }
 
+static void fill_known(void *x)
+{
+	struct obj_known *k = x;
+
+	k->drive = rnd_uuid();
+	RND_TEXT(k->wwid, ANY);
+	RND_TEXT(k->serial, ANY);
+}
+
 static void fill_attached(void *x)
 {
 	struct obj_attached *a = x;
-	u16 *bar = calloc(2, sizeof(*bar));
+	u16 *bar = calloc(2, sizeof(*bar)), *forgotten = calloc(1, sizeof(*forgotten));
 
 	a->plan = (struct plan_attached) { .volume = rnd_uuid(), .mode = PLAN_RW,
-					   .number = rnd_number() | rnd_below(65536), .barred = 2, .bar = bar };
+					   .number = rnd_number() | rnd_below(65536), .barred = 2, .bar = bar,
+					   .forgottens = 1, .forgotten = forgotten };
 	bar[0] = 12;
 	bar[1] = 0;
+	forgotten[0] = 3;
 	a->record = rig_layout(&a->plan.volume, true);
 	rig_leavings(a->record, &a->leaving, &a->leavings);
+	a->lefts = 1;
+	a->left = calloc(1, sizeof(*a->left));
+	a->left[0] = a->record->member[2];
+	a->left[0].extent = a->leaving[1].extent;
 	a->fresh = true;
 	a->io = (struct obj_io) { .timeout_ms = 1 + rnd_below(99999), .queue_depth = 1 + rnd_below(999) };
 }
@@ -461,7 +521,7 @@ struct rig_kind {
 	int kind;
 	size_t bytes;
 	void (*fill)(void *x);
-	struct rig_array array[5];	/* ends with each of 0 */
+	struct rig_array array[6];	/* ends with each of 0 */
 	size_t object;			/* a json_t *; 0: none */
 };
 
@@ -496,17 +556,22 @@ static const struct rig_kind rig_kinds[] = {
 	KIND(KEY_EVENT, event, OBJECT(event, details)),
 	KIND(KEY_STATUS, status, OBJECT(status, details)),
 	KIND(KEY_TOKEN, token),
-	KIND(OBJ_SEEN, seen),
+	KIND(KEY_RECOVER, recover),
+	KIND(KEY_REPORT, report, .array = { ARRAY(obj_report, extent, extents), OWN(obj_report, record),
+					    ARRAY(obj_report, leaving, leavings) }),
+	KIND(OBJ_SEEN, seen), KIND(OBJ_KNOWN, known),
 	KIND(OBJ_ATTACHED, attached, .array = { ARRAY(obj_attached, plan.bar, plan.barred),
+						ARRAY(obj_attached, plan.forgotten, plan.forgottens),
 						OWN(obj_attached, record),
-						ARRAY(obj_attached, leaving, leavings) }),
+						ARRAY(obj_attached, leaving, leavings),
+						ARRAY(obj_attached, left, lefts) }),
 };
 
 
 
 static bool rig_file(int kind)
 {
-	return kind == OBJ_SEEN || kind == OBJ_ATTACHED;
+	return kind >= OBJ_SEEN;
 }
 
 static void rig_op(struct obj *o)
@@ -549,6 +614,8 @@ static void rig_blind(int kind, union obj_any *x)
 {
 	if (kind == KEY_VOLUME)
 		memset(&x->volume.plan.layout, 0, sizeof(x->volume.plan.layout));
+	if (kind == KEY_REPORT)
+		memset(&x->report.layout, 0, sizeof(x->report.layout));
 	if (kind == OBJ_ATTACHED)
 		memset(&x->attached.plan.layout, 0, sizeof(x->attached.plan.layout));
 	if (kind == KEY_TASK)

@@ -677,7 +677,53 @@ static void t_race(void)
 	}
 }
 
+/* A target has a higher number than the store: that was put back, unless the copy is behind it. */
+static void t_above(void)
+{
+	char said[OBJ_WORDS] = "";
+
+	rig_start();
+	VOLUME(0);
+	W.t[1].number = mesh_number(0, 9, 3);
+	W.t[1].attacher = 3;
+	CU_ASSERT_FALSE(attach_above(W.h[0].a, said, sizeof(said)));
+	WANT(0, PLAN_RW);
+	settle();
+	CU_ASSERT_FALSE(word(W.log, "txn") || word(W.log, "set"));
+	CU_ASSERT(status_is(0, "waiting", "cluster recover"));
+	CU_ASSERT(attach_above(W.h[0].a, said, sizeof(said)));
+	CU_ASSERT_PTR_NOT_NULL(strstr(said, "a drive has volume vol under a later attachment"));
+	CU_ASSERT_FALSE(attach_above(W.h[0].a, said, sizeof(said)));
+	rig_stop();
+	/* Away, it says nothing. */
+	rig_start();
+	VOLUME(0, .level = PROT_MIRROR);
+	W.t[1].number = mesh_number(0, 9, 3);
+	W.t[1].away = true;
+	WANT(0, PLAN_RW);
+	settle();
+	CU_ASSERT_FALSE(attach_above(W.h[0].a, said, sizeof(said)));
+	CU_ASSERT(serves(0));
+	rig_stop();
+	rig_start();
+	VOLUME(0);
+	WANT(0, PLAN_RW);
+	rig_catch_up(W.h[0].c);
+	W.h[0].lags = true;
+	put_access(PLAN_NONE, 0, mesh_number(0, 9, 0), true);
+	W.t[1].number = mesh_number(0, 9, 0);
+	W.t[1].attacher = 3;
+	settle();
+	CU_ASSERT_FALSE(attach_above(W.h[0].a, said, sizeof(said)));
+	W.h[0].lags = false;
+	settle();
+	CU_ASSERT(serves(0) && mesh_number_counter(access_now()->number) == 10);
+	CU_ASSERT_FALSE(attach_above(W.h[0].a, said, sizeof(said)));
+	rig_stop();
+}
+
 static const struct rig_test tests[] = {
+	{ "above the store", t_above },
 	{ "life", t_life },
 	{ "operations that go on", t_slow },
 	{ "preempt", t_preempt },

@@ -679,72 +679,6 @@ static void t_away_idle(void)
 	rig_stop();
 }
 
-/* A store that was put back: nothing is decided. A detach that is requested since ends the kernel. */
-static void t_stopped(void)
-{
-	rig_start();
-	VOLUME(0);
-	attached(0);
-	attach_may(W.h[0].a, true, W.h[0].lease);
-	attach_may(W.h[1].a, true, W.h[1].lease);
-	rig_erase(O, &(struct key) { .kind = KEY_WANT, .host = hid(0), .volume = vid() });
-	WANT(1, PLAN_RO);
-	put_access(PLAN_NONE, 0, mesh_number(0, 1, 0), true);
-	W.h[0].k.number |= 1;		/* so that access is none, and clean, by a store that was put back */
-	put_access(PLAN_RW, 2, mesh_number(0, 3, 0), false);
-	W.h[2].dead = true;
-	VOLUME(.version = 2);
-	recorded(0, 2);
-	recorded(1, 2);
-	CU_ASSERT_STRING_EQUAL(settle(), "");
-	CU_ASSERT(serves(0));
-	CU_ASSERT_FALSE(W.h[1].k.there);
-	put_access(PLAN_RW, 0, mesh_number(0, 1, 0), false);
-	WANT(0, PLAN_NONE);
-	CU_ASSERT_STRING_EQUAL(settle(), "del1 erase1 ");
-	CU_ASSERT(holds(0));
-	attach_may(W.h[0].a, false, W.h[0].lease);
-	settle();
-	CU_ASSERT(access_now()->clean);
-	W.h[2].dead = false;
-	rig_stop();
-}
-
-/* A kernel that was fenced meanwhile stays as it is. */
-static void t_stopped_fenced(void)
-{
-	rig_start();
-	VOLUME(0);
-	attached(0);
-	attach_may(W.h[0].a, true, W.h[0].lease);
-	W.t[0].number = mesh_number(0, 9, 0);
-	W.t[0].attacher = 3;
-	CU_ASSERT_STRING_EQUAL(settle(), "");
-	CU_ASSERT(W.h[0].k.fenced);
-	CU_ASSERT_FALSE(((const struct obj_want *)seen(KEY_WANT, 0))->fenced);
-	attach_may(W.h[0].a, false, W.h[0].lease);
-	settle();
-	CU_ASSERT_FALSE(W.h[0].k.there);
-	CU_ASSERT(status_is(0, "fenced", NULL));
-	rig_stop();
-}
-
-/* ... but a want of before is not a request of now. */
-static void t_stopped_old(void)
-{
-	rig_start();
-	VOLUME(0);
-	attached(0);
-	W.h[0].away = true;
-	WANT(0, PLAN_NONE);
-	rig_catch_up(W.h[0].c);
-	W.h[0].away = false;
-	attach_may(W.h[0].a, true, W.h[0].lease);
-	CU_ASSERT_STRING_EQUAL(settle(), "");
-	CU_ASSERT(serves(0));
-	rig_stop();
-}
-
 static const struct rig_test tests[] = {
 	{ "a new version", t_change },
 	{ "a commit", t_commit },
@@ -768,9 +702,6 @@ static const struct rig_test tests[] = {
 	{ "... groups", t_away_group },
 	{ "... readers", t_away_reader },
 	{ "... while all is attached", t_away_idle },
-	{ "stopped", t_stopped },
-	{ "stopped, an old want", t_stopped_old },
-	{ "stopped, and fenced", t_stopped_fenced },
 };
 
 int main(void)

@@ -3,6 +3,7 @@
 #include <errno.h>
 
 #include "tests/unit/agent_rig.h"
+#include "tests/unit/back_store.h"
 
 static struct store *S, *other;		/* the copy's, another host's */
 static struct copy *C;
@@ -209,6 +210,51 @@ static void t_put_back(void)
 	end();
 }
 
+/* The copy follows what the store is now, in revisions, too, and is not whole before all is of now. */
+static void t_fallen(void)
+{
+	struct store_sqlite *older;
+	char path[96];
+	u64 then;
+
+	begin();
+	copy_close(C);
+	S = back_begin(S);
+	C = copy_open(S);
+	OK(copy_follow(C, &hosts, 0));
+	OK(copy_follow(C, &(struct key) { .kind = KEY_WANT }, 0));
+	then = write_host(1, "then");
+	turn_until(then);
+	snprintf(path, sizeof(path), "%s/older", folder);
+	OK(store_sqlite_backup(Q, path));
+	for (int i = 0; i < 20; i++)
+		turn_until(write_host(2, "later"));
+	CU_ASSERT(copy_revision(C) >= then + 20);
+	OK(store_sqlite_open(path, &older, why, sizeof(why)));
+	back_turn(S, store_sqlite_handle(older));
+	copy_turn(C, 0, NULL, NULL);
+	CU_ASSERT_FALSE(copy_whole(C));
+	while (!copy_whole(C))
+		copy_turn(C, 10, NULL, NULL);
+	CU_ASSERT(copy_revision(C) >= then && copy_revision(C) < then + 10);
+	CU_ASSERT_STRING_EQUAL(name_of(1), "then");
+	CU_ASSERT_STRING_EQUAL(name_of(2), "-");
+	/* Its watches are of the store as it is. */
+	store_close(other);
+	other = store_sqlite_handle(older);
+	turn_until(write_host(3, "three"));
+	CU_ASSERT_STRING_EQUAL(name_of(3), "three");
+	CU_ASSERT(copy_revision(C) < then + 10);
+	copy_close(C);
+	store_close(S);
+	S = store_sqlite_handle(Q);
+	C = copy_open(S);
+	store_close(other);
+	store_sqlite_close(older);
+	other = store_sqlite_handle(Q);
+	end();
+}
+
 /* A watch that fell too far behind lists again. */
 static void t_relist(void)
 {
@@ -227,6 +273,30 @@ static void t_relist(void)
 	CU_ASSERT_STRING_EQUAL(name_of(2), "-");
 	turn_until(write_host(3, "three"));
 	CU_ASSERT_STRING_EQUAL(name_of(3), "three");
+	end();
+}
+
+/* Another store has its own revisions: what was read is of none of them. */
+static void t_again(void)
+{
+	struct key k = host_key(1);
+	u64 revision;
+
+	begin();
+	write_host(1, "one");
+	OK(copy_follow(C, &(struct key) { .kind = KEY_HOST }, 0));
+	revision = copy_get(C, &k)->modified;
+	copy_again(C);
+	CU_ASSERT(!copy_whole(C));
+	CU_ASSERT_EQUAL(copy_revision(C), 0);
+	CU_ASSERT_EQUAL(copy_get(C, &k)->modified, 0);
+	CU_ASSERT(copy_turn(C, 0, NULL, NULL) > 0);
+	CU_ASSERT(copy_whole(C) && copy_revision(C) >= revision);
+	CU_ASSERT_EQUAL(copy_get(C, &k)->modified, revision);
+	write_host(2, "two");
+	CU_ASSERT(copy_turn(C, 1000, NULL, NULL) > 0);
+	k = host_key(2);
+	CU_ASSERT_PTR_NOT_NULL(copy_get(C, &k));
 	end();
 }
 
@@ -307,7 +377,9 @@ static const struct rig_test tests[] = {
 	{ "refused", t_refused },
 	{ "leave", t_leave },
 	{ "put back", t_put_back },
+	{ "put back below it", t_fallen },
 	{ "relist", t_relist },
+	{ "again", t_again },
 	{ "deal", t_deal },
 	{ "deal, wrong", t_deal_wrong },
 };

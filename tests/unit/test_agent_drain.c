@@ -197,12 +197,49 @@ static void maintenance(u8 h, bool on)
 	rig_put(A, KEY_HOST, &x);
 }
 
+static struct obj_event spare_event;
+static u32 reported;
+
+static void on_spare(void *priv, const struct obj_event *e)
+{
+	CU_ASSERT_PTR_EQUAL(priv, &S);
+	spare_event = *e;
+	spare_event.details = NULL;
+	CU_ASSERT_EQUAL(json_integer_value(json_object_get(e->details, "member")), 0);
+	reported++;
+}
+
+/* In the history, with the task, and reported once. */
+static void spare_reported(void)
+{
+	const struct obj_event *e = copy_obj(A, &(struct key) { .kind = KEY_EVENT, .host = spare_event.host,
+								.serial = spare_event.serial });
+
+	CU_ASSERT_EQUAL(reported, 1);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(e);
+	CU_ASSERT(!strcmp(e->what, "spare") && muuid_equal(&e->host, &con.lead.host));
+	CU_ASSERT(e->volume.b[1] == 1 && muuid_equal(&e->drive, &volume(1)->record->member[0].drive));
+	CU_ASSERT_PTR_NOT_NULL(strstr(e->words, "a spare takes the place of member 0 (drive "));
+	CU_ASSERT_PTR_NOT_NULL(strstr(e->words, "), which is lost; 0 of 1 spares are left"));
+}
+
+/* The volume is written again, as it is. */
+static void volume_again(u8 v)
+{
+	struct obj_access x = *(const struct obj_access *)copy_obj(A, &(struct key) { .kind = KEY_ACCESS,
+								.volume = rig_id('v', v) });
+
+	rig_put(A, KEY_ACCESS, &x);
+}
+
 static void t_spare(void)
 {
 	u8 h;
 
 	begin(1, 0);
-	S = (struct spares) { .tasks = &con.tasks };
+	S = (struct spares) { .tasks = &con.tasks, .report = on_spare, .priv = &S };
+	reported = 0;
+	OK(copy_follow(A, &(struct key) { .kind = KEY_EVENT }, 0));
 	volumes();
 	spares_of(1, 1);
 	h = host_of(1, 0);
@@ -231,9 +268,14 @@ static void t_spare(void)
 	con.tasks.stopped = true;
 	CU_ASSERT_EQUAL(spares(30000000 + 600000), 0);
 	con.tasks.stopped = false;
+	/* decided from a copy that is behind: neither a task nor a report */
+	volume_again(1);
+	CU_ASSERT_EQUAL(spares_turn(&S, 30000000 + 600000), 0);
+	CU_ASSERT_EQUAL(reported, 0);
 	CU_ASSERT_EQUAL(spares(30000000 + 600000), 1);
 	CU_ASSERT_EQUAL(spares(30000000 + 600000), 0);	/* it is requested */
 	CU_ASSERT_EQUAL(tasks_of("volume replace", OBJ_TASK_WAITING), 1);
+	spare_reported();
 	settle();
 	CU_ASSERT_EQUAL(tasks_of("volume replace", OBJ_TASK_DONE), 1);
 	CU_ASSERT_NOT_EQUAL(host_of(1, 0), h);

@@ -19,6 +19,7 @@ static u32 seed, odds;
 static struct {
 	struct label label;
 	bool away;
+	u32 raise_at;			/* calls until another attach raises the number; 0: none does */
 	/* records by extent */
 	struct {
 		struct muuid extent;
@@ -47,6 +48,8 @@ static bool dies(void)
 static const struct label *op_label(void *d)
 {
 	(void)d;
+	if (dev.raise_at && !--dev.raise_at)
+		dev.label.extent[0].attach += mesh_number(0, 1, 0);
 	return dev.away ? NULL : &dev.label;
 }
 
@@ -415,15 +418,20 @@ static void t_refused(void)
 	dev.label.extent[0].attacher = rig_id('h', 2);
 	DRIVE({ 1, PLAN_FREEING, 0, 4 });
 	put_volume(PLAN_DELETING, 1);
+	CU_ASSERT_PTR_NULL(strstr(agent.above, "put back"));
 	CU_ASSERT_PTR_NOT_NULL(strstr(settle(), "STOP"));
 	CU_ASSERT_PTR_NOT_NULL(label_has(1));
+	CU_ASSERT_PTR_NOT_NULL(strstr(agent.above, "a later attachment"));
 	put_access(mesh_number(1, 5, 0));
 	dev.label.generation = 2;
 	CU_ASSERT_PTR_NOT_NULL(strstr(settle(), "STOP"));
 	CU_ASSERT_PTR_NOT_NULL(label_has(1));
+	CU_ASSERT_PTR_NOT_NULL(strstr(agent.above, "a later generation"));
+	agent.above[0] = 0;
 	put_cluster(2);
 	settle();
 	CU_ASSERT_PTR_NULL(label_has(1));
+	CU_ASSERT_STRING_EQUAL(agent.above, "");
 	/* ready in the store, and not in the label */
 	DRIVE({ 3, PLAN_READY, 1, 4 });
 	CU_ASSERT_PTR_NOT_NULL(strstr(settle(), "LOST"));
@@ -458,6 +466,27 @@ static void t_behind(void)
 	end();
 }
 
+/* An attach that the copy does not have yet is in the label: no store was put back. */
+static void t_attached_since(void)
+{
+	for (u32 raise = 0; raise < 8; raise++) {
+		begin(0);
+		put_volume(PLAN_VOLUME_READY, 1);
+		DRIVE({ 1, PLAN_WANTED, 0, 4 });
+		settle();
+		put_access(mesh_number(1, 5, 0));
+		dev.label.extent[0].attach = mesh_number(1, 5, 0);
+		/* ... and another one behind that, while the agent reads the store */
+		dev.raise_at = raise;
+		dev.log[0] = 0;
+		CU_ASSERT_EQUAL(drive_turn(&agent), 0);
+		/* The first read of the label in a turn is of no extent yet. */
+		CU_ASSERT_EQUAL(agent.above[0], raise == 1 || raise == 2 ? 't' : 0);
+		CU_ASSERT_EQUAL(!!strstr(dev.log, "STOP"), raise == 1 || raise == 2);
+		end();
+	}
+}
+
 static void t_mark(void)
 {
 	begin(0);
@@ -478,6 +507,7 @@ static const struct rig_test tests[] = {
 	{ "adopt", t_adopt },
 	{ "refused", t_refused },
 	{ "behind", t_behind },
+	{ "attached a moment ago", t_attached_since },
 	{ "mark", t_mark },
 };
 

@@ -4,6 +4,7 @@
  * are in test_export_judge.c.
  */
 #include "tests/unit/export_rig.h"
+#include "userspace/agent/drive_say.h"
 
 /* Export, unexport by force, move to the other host with all that is on it, wipe there. */
 static void life(void)
@@ -118,6 +119,51 @@ static void t_again(void)
 	host_stop(1);
 	host_start(1);
 	CU_ASSERT_EQUAL(disks[0].served, 1);
+	end();
+}
+
+/* A device that has grown: its label, then the store. */
+static void grown(void)
+{
+	struct muuid d = exported();
+
+	put_extents(&d, 1);
+	disks[0].d.disk.size = 2 * GIB;
+	put_export(2, 1, "/dev/d0", NULL);
+	settle();
+	DONE(2);
+	CU_ASSERT_EQUAL(disks[0].labelled, 2 * GIB);
+	CU_ASSERT(drive_key(&d)->size == 2 * GIB && drive_key(&d)->plan.extents == 1);
+	CU_ASSERT_STRING_EQUAL(task(2)->step, "");
+}
+
+static void t_grown(void)
+{
+	struct muuid d;
+
+	begin();
+	grown();
+	CU_ASSERT_STRING_EQUAL(log_, "probe probe take grow ");
+	end();
+	for (u32 s = 1; s <= 30; s++) {
+		begin_with(s, 3 + s % 5);
+		grown();
+		end();
+	}
+	/* A label that does not grow is one of a drive that is served, and the store says its size. */
+	begin();
+	d = exported();
+	put_unexport(2, 1, &d, false);
+	put_extents(&d, 1);
+	put_unexport(3, 1, &d, true);
+	settle();
+	disks[0].d.disk.size = 2 * GIB;
+	grow_err = -EIO;
+	put_export(4, 1, "/dev/d0", NULL);
+	settle();
+	DONE(4);
+	CU_ASSERT_STRING_EQUAL(task(4)->step, "it does not grow: the disk says no");
+	CU_ASSERT(disks[0].served == 1 && drive_key(&d)->plan.wanted == PLAN_IN && drive_key(&d)->size == GIB);
 	end();
 }
 
@@ -580,10 +626,93 @@ static void t_refused(void)
 	end();
 }
 
+/* Drives that the kernel has, and the daemon does not. */
+static struct muuid left;
+static const char *left_words;
+
+static int op_left(void *m, const struct muuid *drive, char *words, size_t size)
+{
+	CU_ASSERT_PTR_EQUAL(m, &hosts[1]);
+	if (!muuid_equal(drive, &left))
+		return 0;
+	snprintf(words, size, "%s", left_words);
+	return 1;
+}
+
+static const struct obj_status *said(const struct muuid *drive)
+{
+	rig_catch_up(O);
+	return copy_obj(O, &(struct key) { .kind = KEY_STATUS, .host = rig_id('h', 1), .about = *drive });
+}
+
+static int say_turn(struct drive_say *a)
+{
+	rig_catch_up(a->copy);
+	a->now_ms += 1000;
+	return drive_say_turn(a);
+}
+
+static void t_say(void)
+{
+	struct obj_status volume = { .host = rig_id('h', 1), .about = rig_id('v', 1), .subject = OBJ_OF_VOLUME,
+				     .at = 1, .state = "away" };
+	struct drive_say a;
+	struct obj_drive d;
+	struct muuid id;
+
+	begin();
+	id = exported();
+	rig_put(O, KEY_STATUS, &volume);
+	a = (struct drive_say) { .copy = hosts[1].c, .host = rig_id('h', 1), .left = op_left, .machine = &hosts[1],
+				 .now_ms = 1000000 };
+	CU_ASSERT_EQUAL(say_turn(&a), 0);
+	left = id;
+	left_words = "the kernel alone";
+	CU_ASSERT_EQUAL(drive_say_turn(&a), 0);
+	CU_ASSERT_EQUAL(say_turn(&a), 1);
+	CU_ASSERT(said(&id) && said(&id)->subject == OBJ_OF_DRIVE && !strcmp(said(&id)->state, "away"));
+	CU_ASSERT_STRING_EQUAL(said(&id)->words, left_words);
+	CU_ASSERT_EQUAL(say_turn(&a), 0);
+	left_words = "its commands";
+	CU_ASSERT_EQUAL(say_turn(&a), 1);
+	CU_ASSERT_STRING_EQUAL(said(&id)->words, left_words);
+	/* another host's drive is for that one to say */
+	d = *drive_key(&id);
+	d.plan.host = rig_id('h', 2);
+	rig_put(O, KEY_DRIVE, &d);
+	CU_ASSERT_EQUAL(say_turn(&a), 1);
+	CU_ASSERT_PTR_NULL(said(&id));
+	CU_ASSERT_EQUAL(say_turn(&a), 0);
+	d = *drive_key(&id);
+	d.plan.host = rig_id('h', 1);
+	rig_put(O, KEY_DRIVE, &d);
+	CU_ASSERT_EQUAL(say_turn(&a), 1);
+	memset(&left, 0, sizeof(left));
+	CU_ASSERT_EQUAL(say_turn(&a), 1);
+	CU_ASSERT(!said(&id) && said(&volume.about));
+	/* a drive that was forgotten, or is no more */
+	left = id;
+	CU_ASSERT_EQUAL(say_turn(&a), 1);
+	d = *drive_key(&id);
+	d.plan.wanted = PLAN_FORGOTTEN;
+	rig_put(O, KEY_DRIVE, &d);
+	CU_ASSERT_EQUAL(say_turn(&a), 1);
+	CU_ASSERT_PTR_NULL(said(&id));
+	d = *drive_key(&id);
+	d.plan.wanted = PLAN_OUT;
+	rig_put(O, KEY_DRIVE, &d);
+	CU_ASSERT_EQUAL(say_turn(&a), 1);
+	rig_erase(O, &(struct key) { .kind = KEY_DRIVE, .drive = id });
+	CU_ASSERT_EQUAL(say_turn(&a), 1);
+	CU_ASSERT_PTR_NULL(said(&id));
+	end();
+}
+
 static const struct rig_test tests[] = {
 	{ "life", t_life },
 	{ "slow", t_slow },
 	{ "again", t_again },
+	{ "grown", t_grown },
 	{ "move", t_move },
 	{ "full", t_full },
 	{ "raced", t_raced }, { "file system in between", t_changed },
@@ -598,6 +727,7 @@ static const struct rig_test tests[] = {
 	{ "waits", t_waits },
 	{ "judged", t_judged },
 	{ "refused", t_refused },
+	{ "status", t_say },
 };
 
 int main(void)

@@ -1,38 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* The agent of a host: which store it follows, by what it has noted before, and the keys of this host. */
+/* The agent of a host: which store it follows, by what it has noted before. test_agent_host_keys.c: its keys. */
+#include "tests/unit/back_store.h"
 #include "tests/unit/host_rig.h"
-
-static const struct obj_host *host_key(void)
-{
-	return copy_obj(O, &(struct key) { .kind = KEY_HOST, .host = rig_id('h', 1) });
-}
-
-static const struct copy_item *alive_item(void)
-{
-	return copy_get(O, &(struct key) { .kind = KEY_ALIVE, .host = rig_id('h', 1) });
-}
-
-static const struct copy_item *device_item(void)
-{
-	return copy_get(O, &(struct key) { .kind = KEY_DEVICE, .host = rig_id('h', 1) });
-}
-
-static bool says(const char *words)
-{
-	bool ok = strstr(agent.why, words);
-
-	if (!ok)
-		printf("\n  \"%s\" has not: %s\n", agent.why, words);
-	return ok;
-}
-
-static void begin_up(void)
-{
-	begin();
-	put_cluster(1, 1);
-	turns();
-	CU_ASSERT_EQUAL_FATAL(agent.state, HOST_UP);
-}
+#include "userspace/agent/drive.h"
 
 static void first(u8 role)
 {
@@ -241,6 +211,24 @@ static void t_recovered(void)
 	end();
 }
 
+/* The way to the store leads to another one: watches would go on in that, so all lists are read again. */
+static void t_other_store(void)
+{
+	begin_up();
+	strcpy(agent.store_id, "before");
+	CU_ASSERT(copy_whole(C));
+	host_turn(&agent, now);
+	CU_ASSERT(!copy_whole(C) && !host_may(&agent));
+	turns();
+	CU_ASSERT(copy_whole(C) && host_may(&agent));
+	agent.store_revision += 1000;
+	host_turn(&agent, now);
+	CU_ASSERT(!copy_whole(C) && !host_may(&agent));
+	turns();
+	CU_ASSERT(copy_whole(C) && host_may(&agent));
+	end();
+}
+
 /* The store loses its keys while it is followed. */
 static void t_emptied(void)
 {
@@ -251,6 +239,29 @@ static void t_emptied(void)
 	turns();
 	CU_ASSERT_EQUAL(agent.state, HOST_STOPPED);
 	CU_ASSERT(says("emptied"));
+	end();
+}
+
+/* The mark of recover stops a host that follows its store, and the next generation lets it go on. */
+static void t_recovering(void)
+{
+	struct obj_recover m = { .recover = rig_id('r', 1), .generation = 2, .host = rig_id('h', 9) };
+	const struct key k = { .kind = KEY_RECOVER };
+
+	begin_up();
+	rig_put(O, KEY_RECOVER, &m);
+	turns();
+	CU_ASSERT_EQUAL(agent.state, HOST_STOPPED);
+	CU_ASSERT(says("being recovered"));
+	CU_ASSERT(!host_may(&agent));
+	put_cluster(1, 2);
+	turns();
+	CU_ASSERT_EQUAL(agent.state, HOST_STOPPED);
+	CU_ASSERT_EQUAL(dev.seen.plan.generation, 1);
+	rig_erase(O, &k);
+	turns();
+	CU_ASSERT_EQUAL(agent.state, HOST_UP);
+	CU_ASSERT_EQUAL(dev.seen.plan.generation, 2);
 	end();
 }
 
@@ -316,6 +327,52 @@ static void t_file(void)
 	end();
 }
 
+static void test_store(struct store_sqlite *q)
+{
+	copy_close(O);
+	store_close(other);
+	other = store_sqlite_handle(q);
+	O = copy_open(other);
+	OK(follow(O));
+}
+
+/* Put back under a host that runs, and recovered: it follows revisions that are lower than it has seen. */
+static void t_recovered_below(void)
+{
+	struct store_sqlite *older;
+	char path[96];
+
+	begin();
+	agent_stop();
+	S = back_begin(store_sqlite_handle(Q));
+	C = copy_open(S);
+	OK(follow(C));
+	agent.copy = C;
+	put_cluster(1, 1);
+	turns();
+	CU_ASSERT(host_may(&agent));
+	snprintf(path, sizeof(path), "%s/older", folder);
+	OK(store_sqlite_backup(Q, path));
+	for (int i = 0; i < 200; i++)
+		put_cluster(1, 1);
+	turns();
+	CU_ASSERT(host_may(&agent));
+	OK(store_sqlite_open(path, &older, why, sizeof(why)));
+	back_turn(S, store_sqlite_handle(older));
+	test_store(older);
+	turns();
+	CU_ASSERT(agent.state == HOST_STOPPED && says("was put back"));
+	put_cluster(1, 2);
+	turns();
+	CU_ASSERT(agent.state == HOST_UP && host_may(&agent));
+	CU_ASSERT(agent.seen.plan.revision < 100);
+	agent_stop();
+	test_store(Q);
+	store_sqlite_close(older);
+	agent_start(1);
+	end();
+}
+
 static void t_label(void)
 {
 	begin_up();
@@ -332,285 +389,97 @@ static void t_label(void)
 	end();
 }
 
-static void put_alive(u8 boot)
-{
-	struct obj_alive a = { .host = rig_id('h', 1), .boot = rig_id('b', boot), .meshd = "1", .format = 1000 };
+/* A drive whose label has an extent of a volume that was created, and attached, since. */
+static struct label drive_label;
+static u32 drive_writes;
 
-	rig_put(O, KEY_ALIVE, &a);
+static const struct label *op_label(void *dev)
+{
+	(void)dev;
+	return &drive_label;
 }
 
-static void t_twin(void)
+static int op_no_record(void *dev, const struct label_extent *e, struct layout_head *head)
 {
-	struct key k = { .kind = KEY_ALIVE, .host = rig_id('h', 1) };
+	(void)dev;
+	(void)e;
+	(void)head;
+	return -ENODATA;
+}
 
-	begin();
-	put_cluster(1, 1);
-	put_alive(2);
-	turns();
-	CU_ASSERT_EQUAL(agent.state, HOST_TWIN);
-	CU_ASSERT(says("host identity new") && !host_may(&agent) && host_stopped(&agent));
-	CU_ASSERT_PTR_NULL(host_key());
-	rig_erase(O, &k);
-	turns();
-	CU_ASSERT_EQUAL(agent.state, HOST_UP);
-	/* the other one comes later, with its own lease or with the same memory */
-	for (u8 boot = 1; boot <= 2; boot++) {
-		put_alive(boot);
+static int op_write(void *dev, const struct label *l)
+{
+	(void)dev;
+	(void)l;
+	drive_writes++;
+	return 0;
+}
+
+static int op_table(void *dev, const struct label_extent *e)
+{
+	(void)dev;
+	(void)e;
+	drive_writes++;
+	return 0;
+}
+
+static const struct drive_ops drive_ops = {
+	.label = op_label, .record = op_no_record, .label_write = op_write, .table = op_table, .zero = op_table,
+};
+
+/* As the daemon's loop joins both. */
+static void drive_turns(struct drive_agent *d)
+{
+	for (int i = 0; i < 5; i++) {
 		turns();
-		CU_ASSERT_EQUAL(agent.state, HOST_TWIN);
-		CU_ASSERT_EQUAL(alive_item()->lease, 0);
-		rig_erase(O, &k);
-		turns();
-		CU_ASSERT_EQUAL(agent.state, HOST_UP);
+		d->stopped = host_stopped(&agent);
+		CU_ASSERT(drive_turn(d) >= 0);
+		if (d->above[0])
+			host_label_above(&agent, d->above);
+		d->above[0] = 0;
 	}
-	/* this daemon, started again in the same boot, does not wait for its former lease */
-	agent_stop();
-	agent_start(1);
-	turns();
-	CU_ASSERT_EQUAL(agent.state, HOST_UP);
-	CU_ASSERT_EQUAL(alive_item()->lease, agent.lease);
-	/* another boot does */
-	agent_stop();
-	agent_start(2);
-	turns();
-	CU_ASSERT_EQUAL(agent.state, HOST_TWIN);
-	end();
 }
 
-static void t_lease(void)
+/*
+ * The store was put back to before an attach, under a host that has not followed it before: the store
+ * has room where a volume is. Nothing is decided, and nothing is freed.
+ */
+static void t_attached_since(void)
 {
-	u64 kept, lease;
+	static const enum key_kind kinds[] = { KEY_DRIVE, KEY_VOLUME, KEY_ACCESS };
+	struct plan_extent x = { .uuid = rig_id('x', 1), .volume = rig_id('v', 1), .state = PLAN_FREEING,
+				 .start = 4 << 20, .length = 64 << 20 };
+	struct obj_drive o = { .plan = { .uuid = rig_id('d', 1), .host = rig_id('h', 1), .wanted = PLAN_IN, .extents = 1,
+					 .extent = &x }, .size = 1ULL << 30, .lba = 512, .path = "/dev/x" };
+	struct drive_agent d;
 
 	begin_up();
-	kept = agent.kept_ms;
-	lease = agent.lease;
-	now += 19 * SECOND;
-	turns();
-	CU_ASSERT_EQUAL(agent.kept_ms, kept);
-	now += SECOND;
-	turns();
-	CU_ASSERT_EQUAL(agent.kept_ms, now);
-	/* it ended meanwhile */
-	OK(store_lease_revoke(other, lease));
-	rig_catch_up(O);
-	CU_ASSERT_PTR_NULL(alive_item());
-	now += 20 * SECOND;
-	turns();
-	CU_ASSERT_EQUAL(agent.state, HOST_UP);
-	CU_ASSERT(agent.lease && agent.lease != lease);
-	CU_ASSERT_PTR_NOT_NULL_FATAL(alive_item());
-	CU_ASSERT_EQUAL(alive_item()->lease, agent.lease);
-	/* before the time to keep it: the key goes, and the put finds out */
-	lease = agent.lease;
-	OK(store_lease_revoke(other, lease));
+	for (size_t i = 0; i < 3; i++) {
+		OK(copy_follow(C, &(struct key) { .kind = kinds[i] }, 0));
+		OK(copy_follow(O, &(struct key) { .kind = kinds[i] }, 0));
+	}
+	rig_put(O, KEY_DRIVE, &o);
+	drive_label = (struct label) { .drive = rig_id('d', 1), .owner = rig_id('h', 1), .size = 1ULL << 30, .lba = 512,
+				       .generation = 1, .extents = 1 };
+	drive_label.extent[0] = (struct label_extent) { .uuid = x.uuid, .volume = x.volume, .start = x.start,
+		.length = x.length, .state = LABEL_READY, .attach = mesh_number(1, 5, 0), .attacher = rig_id('h', 2) };
 	rig_catch_up(C);
-	CU_ASSERT_EQUAL(host_turn(&agent, now), 0);
-	CU_ASSERT(agent.state == HOST_UP && !host_may(&agent));
-	turns();
-	CU_ASSERT(agent.state == HOST_UP && host_may(&agent));
-	CU_ASSERT_PTR_NOT_NULL(alive_item());
-	CU_ASSERT(agent.lease != lease);
-	host_end(&agent);
-	rig_catch_up(O);
-	CU_ASSERT_PTR_NULL(alive_item());
-	end();
-}
-
-static void t_host(void)
-{
-	struct obj_host h;
-	u64 modified;
-
-	begin_up();
-	/* an administrator's members stay */
-	h = *host_key();
-	strcpy(h.rack, "r1");
-	h.plan.maintenance = true;
-	h.labels = json_pack("{s:s}", "room", "3");
-	rig_put(O, KEY_HOST, &h);
-	json_decref(h.labels);
-	modified = copy_get(O, &(struct key) { .kind = KEY_HOST, .host = rig_id('h', 1) })->modified;
-	strcpy(dev.name, "s2");
-	dev.addr[1] = "10.0.0.2";
-	now += 9 * SECOND;
-	turns();
-	CU_ASSERT_EQUAL(copy_get(O, &(struct key) { .kind = KEY_HOST, .host = rig_id('h', 1) })->modified, modified);
-	now += SECOND;
-	turns();
-	CU_ASSERT_STRING_EQUAL(host_key()->name, "s2");
-	CU_ASSERT_EQUAL(host_key()->addresses, 2);
-	CU_ASSERT_STRING_EQUAL(host_key()->rack, "r1");
-	CU_ASSERT(host_key()->plan.maintenance);
-	CU_ASSERT_STRING_EQUAL(obj_host_label(host_key(), "room"), "3");
-	/* what is not known for now leaves what is there */
-	dev.name[0] = 0;
-	dev.addr[0] = NULL;
-	now += 10 * SECOND;
-	turns();
-	CU_ASSERT_STRING_EQUAL(host_key()->name, "s2");
-	CU_ASSERT_EQUAL(host_key()->addresses, 2);
-	/* no change, no write */
-	modified = copy_get(O, &(struct key) { .kind = KEY_HOST, .host = rig_id('h', 1) })->modified;
-	now += 10 * SECOND;
-	turns();
-	CU_ASSERT_EQUAL(copy_get(O, &(struct key) { .kind = KEY_HOST, .host = rig_id('h', 1) })->modified, modified);
-	/* a module that is loaded later */
-	strcpy(dev.module, "0.1");
-	now += 10 * SECOND;
-	turns();
-	CU_ASSERT_STRING_EQUAL(((const struct obj_alive *)alive_item()->obj)->module, "0.1");
-	CU_ASSERT_EQUAL(alive_item()->lease, agent.lease);
-	/* the role is what its key proves */
-	agent.role = PLAN_STORAGE;
-	now += 10 * SECOND;
-	turns();
-	CU_ASSERT_EQUAL(host_key()->plan.role, PLAN_STORAGE);
-	end();
-}
-
-static void t_removed(void)
-{
-	struct obj_host h;
-
-	begin_up();
-	h = *host_key();
-	h.plan.removed = true;
-	rig_put(O, KEY_HOST, &h);
-	now += 10 * SECOND;
-	turns();
-	CU_ASSERT_EQUAL(agent.state, HOST_REMOVED);
-	CU_ASSERT(says("cluster join") && !host_may(&agent) && host_stopped(&agent));
-	CU_ASSERT_EQUAL(agent.lease, 0);
-	CU_ASSERT_PTR_NULL(alive_item());
-	CU_ASSERT(host_key()->plan.removed);
-	end();
-}
-
-static void set_disk(u32 at, const char *path, const char *reason)
-{
-	struct obj_disk *d = &dev.disk[at];
-
-	*d = (struct obj_disk) { .size = 1 << 30, .lba = 512, .exportable = !reason };
-	strcpy(d->path, path);
-	if (reason)
-		strcpy(d->why, reason);
-}
-
-static void t_disks(void)
-{
-	const struct obj_device *d;
-	u64 modified;
-	u32 scans;
-
-	begin();
-	put_cluster(1, 1);
-	set_disk(0, "/dev/b", NULL);
-	set_disk(1, "/dev/a", "is mounted");
-	dev.disks = 2;
-	dev.disks_err = -EINPROGRESS;
-	turns();
-	CU_ASSERT_EQUAL(agent.state, HOST_UP);
-	CU_ASSERT_PTR_NULL(device_item());
-	dev.disks_err = 0;
-	turns();
-	CU_ASSERT_PTR_NOT_NULL_FATAL(device_item());
-	d = device_item()->obj;
-	CU_ASSERT_EQUAL_FATAL(d->disks, 2);
-	CU_ASSERT_STRING_EQUAL(d->disk[0].path, "/dev/a");
-	modified = device_item()->modified;
-	scans = dev.scans;
-	/* another order is no change; at most once in 10 s */
-	set_disk(0, "/dev/a", "is mounted");
-	set_disk(1, "/dev/b", NULL);
-	now += 9 * SECOND;
-	turns();
-	CU_ASSERT_EQUAL(dev.scans, scans);
-	now += SECOND;
-	turns();
-	CU_ASSERT_EQUAL(dev.scans, scans + 1);
-	CU_ASSERT_EQUAL(device_item()->modified, modified);
-	set_disk(0, "/dev/a", NULL);
-	now += 10 * SECOND;
-	turns();
-	CU_ASSERT(device_item()->modified > modified);
-	CU_ASSERT(((const struct obj_device *)device_item()->obj)->disk[0].exportable);
-	modified = device_item()->modified;
-	/* what the codec refuses stops neither the host nor the next list */
-	set_disk(0, "/dev/a", NULL);
-	strcpy(dev.disk[0].model, "\x1b[0m");
-	now += 10 * SECOND;
-	turns();
-	CU_ASSERT_EQUAL(agent.state, HOST_UP);
-	CU_ASSERT_EQUAL(device_item()->modified, modified);
-	dev.disks = 0;
-	now += 10 * SECOND;
-	turns();
-	CU_ASSERT_EQUAL(((const struct obj_device *)device_item()->obj)->disks, 0);
-	end();
-}
-
-/* The store stops answering, and is back when this host's lease has ended. */
-static void t_away(void)
-{
-	u32 puts, tried;
-
-	begin_up();
-	puts = dev.puts;
-	away_err = -ETIMEDOUT;
-	now += SECOND;
-	CU_ASSERT_EQUAL(host_turn(&agent, now), -ETIMEDOUT);
-	CU_ASSERT_EQUAL(agent.state, HOST_AWAY);
-	CU_ASSERT_EQUAL(agent.since_ms, now);
-	CU_ASSERT(says("does not answer") && !host_may(&agent) && !host_stopped(&agent));
-	/* each call may take its time-out: not at each turn */
-	tried = away_calls;
-	now += SECOND;
-	CU_ASSERT_EQUAL(host_turn(&agent, now), 0);
-	CU_ASSERT_EQUAL(away_calls, tried);
-	CU_ASSERT_EQUAL(agent.state, HOST_AWAY);
-	now += SECOND;
-	CU_ASSERT_EQUAL(host_turn(&agent, now), -ETIMEDOUT);
-	CU_ASSERT_EQUAL(agent.since_ms, now - 2 * SECOND);
-	CU_ASSERT_EQUAL(dev.puts, puts);
-	/* its lease ended meanwhile */
-	OK(store_lease_revoke(other, agent.lease));
-	away_err = 0;
-	now += 60 * SECOND;
-	turns();
-	CU_ASSERT_EQUAL(agent.state, HOST_UP);
-	CU_ASSERT_EQUAL(agent.since_ms, now);
-	CU_ASSERT(alive_item() && alive_item()->lease == agent.lease);
-	CU_ASSERT_STRING_EQUAL(agent.why, "");
-	end();
-}
-
-static void t_found(void)
-{
-	struct muuid u = rig_id('c', 7), v = rig_id('c', 8);
-	const struct obj_cluster *c;
-	char words[OBJ_WHY];
-
-	begin();
-	CU_ASSERT_EQUAL(host_found(other, &u, "", words), 1);
-	rig_catch_up(O);
-	c = copy_obj(O, &(struct key) { .kind = KEY_CLUSTER });
-	CU_ASSERT_PTR_NOT_NULL_FATAL(c);
-	CU_ASSERT(muuid_equal(&c->plan.uuid, &u) && c->plan.generation == 1);
-	CU_ASSERT_EQUAL(c->plan.format, OBJ_FORMAT(OBJ_MAJOR, OBJ_MINOR));
-	/* once */
-	CU_ASSERT_EQUAL(host_found(other, &v, "", words), 0);
-	rig_catch_up(O);
-	c = copy_obj(O, &(struct key) { .kind = KEY_CLUSTER });
-	CU_ASSERT(muuid_equal(&c->plan.uuid, &u));
-	turns();
-	CU_ASSERT_EQUAL(agent.state, HOST_UP);
-	end();
-	/* a store that lost this key alone is no new one */
-	begin();
-	put_alive(3);
-	CU_ASSERT_EQUAL(host_found(other, &u, "", words), 0);
-	rig_catch_up(O);
-	CU_ASSERT_PTR_NULL(copy_obj(O, &(struct key) { .kind = KEY_CLUSTER }));
+	d = (struct drive_agent) { .copy = C, .host = rig_id('h', 1), .drive = rig_id('d', 1), .ops = &drive_ops };
+	OK(drive_begin(&d));
+	drive_turns(&d);
+	CU_ASSERT(host_stopped(&agent) && !host_may(&agent) && says("later attachment"));
+	CU_ASSERT_EQUAL(drive_writes, 0);
+	CU_ASSERT_PTR_NOT_NULL(copy_obj(O, &(struct key) { .kind = KEY_DRIVE, .drive = rig_id('d', 1) }));
+	/* A generation that does not bring the volume back is no recover. */
+	put_cluster(1, 2);
+	drive_turns(&d);
+	CU_ASSERT(host_stopped(&agent));
+	CU_ASSERT_EQUAL(drive_writes, 0);
+	/* The same extent where no host has attached it is of a create that was given up. */
+	drive_label.extent[0].attach = 0;
+	put_cluster(1, 3);
+	drive_turns(&d);
+	CU_ASSERT(host_may(&agent) && drive_writes);
 	end();
 }
 
@@ -620,18 +489,15 @@ static const struct rig_test tests[] = {
 	{ "put back", t_put_back },
 	{ "term", t_term },
 	{ "recovered", t_recovered },
+	{ "another store", t_other_store },
 	{ "emptied", t_emptied },
+	{ "recovering", t_recovering },
 	{ "later", t_later },
 	{ "nameless", t_nameless },
 	{ "file", t_file },
+	{ "put back, and recovered", t_recovered_below },
 	{ "label", t_label },
-	{ "twin", t_twin },
-	{ "lease", t_lease },
-	{ "host", t_host },
-	{ "removed", t_removed },
-	{ "disks", t_disks },
-	{ "away", t_away },
-	{ "found", t_found },
+	{ "attached since", t_attached_since },
 };
 
 int main(void)

@@ -150,6 +150,45 @@ static void test_progress(void)
 	api_end();
 }
 
+/* How far an eviction is, the status of the host says that has the volume. */
+static void test_progress_copy(void)
+{
+	struct obj_access access = { .plan = { .mode = PLAN_RW, .holder = host_id(S2), .number = mesh_number(1, 1, 0) } };
+	struct obj_status s = { .host = host_id(S2), .subject = OBJ_OF_VOLUME, .state = "attached" };
+	struct obj_task t;
+	struct client k;
+	json_t *r, *row;
+
+	api_begin();
+	access.volume = s.about = made("data", "mirror:2");
+	rig_put(A, KEY_ACCESS, &access);
+	client_request(&k, "volume evict", "{'volume':'data','member':'0'}");
+	daemon_step();
+	CU_ASSERT_PTR_NOT_NULL_FATAL(task_of("volume evict"));
+	s.details = json_pack("{s:s, s:{s:i, s:i}}", "disk", "mesh0", "copying", "copied", 3, "bytes", 7);
+	rig_put(A, KEY_STATUS, &s);
+	t = *task_of("volume evict");
+	t.state = OBJ_TASK_RUNNING;
+	snprintf(t.step, sizeof(t.step), "copying");
+	rig_put(A, KEY_TASK, &t);
+	client_waits(&k, 5);
+	CU_ASSERT_EQUAL(k.total, 7);
+	r = works("task list", "{}");
+	row = json_array_get(json_object_get(r, "tasks"), 0);
+	CU_ASSERT_EQUAL(json_integer_value(json_object_get(row, "done")), 3);
+	CU_ASSERT_EQUAL(json_integer_value(json_object_get(row, "total")), 7);
+	json_decref(r);
+	json_decref(s.details);
+	s.details = NULL;
+	rig_put(A, KEY_STATUS, &s);
+	t = *task_of("volume evict");
+	t.state = OBJ_TASK_FAILED;
+	snprintf(t.error, sizeof(t.error), "no");
+	rig_put(A, KEY_TASK, &t);
+	client_fails(&k, "failed", "no");
+	api_end();
+}
+
 static void test_attach(void)
 {
 	struct muuid v;
@@ -327,6 +366,46 @@ static void test_readers(void)
 	api_end();
 }
 
+/* The store was put back: a want of now is written, and the kernel's end is all that is waited for. */
+static void test_detach_stopped(void)
+{
+	struct muuid v;
+	struct client k;
+	u64 was;
+
+	api_begin();
+	v = made("data", "linear");
+	attached(S1, "data", "{'volume':'data'}");
+	D.self.state = HOST_STOPPED;
+	client_request(&k, "volume detach", "{'volume':'data'}");
+	client_waits(&k, 2);
+	CU_ASSERT_EQUAL(want(S1, &v)->mode, PLAN_NONE);
+	client_close(&k);
+	daemon_step();
+	was = copy_get(A, &(struct key) { .kind = KEY_WANT, .volume = v, .host = host_id(S1) })->modified;
+	client_request(&k, "volume detach", "{'volume':'data'}");
+	client_waits(&k, 2);
+	CU_ASSERT(copy_get(A, &(struct key) { .kind = KEY_WANT, .volume = v, .host = host_id(S1) })->modified > was);
+	put_status_of(S1, &v, OBJ_OF_VOLUME, "detached", "the kernel has ended it");
+	client_ok(&k);
+	CU_ASSERT_PTR_NOT_NULL(strstr(k.notes, "the kernel has ended it"));
+	client_close(&k);
+	/* Not even a want is there: what the kernel has counts, of this host alone. */
+	rig_erase(A, &(struct key) { .kind = KEY_WANT, .volume = v, .host = host_id(S1) });
+	does("volume detach", "{'volume':'data'}");
+	D.volumes = (struct volumes *)&D;
+	does("volume detach", "{'volume':'data','hosts':['g1']}");
+	client_request(&k, "volume detach", "{'volume':'data'}");
+	client_waits(&k, 2);
+	CU_ASSERT_EQUAL(want(S1, &v)->mode, PLAN_NONE);
+	client_close(&k);
+	D.self.state = HOST_UP;
+	rig_erase(A, &(struct key) { .kind = KEY_WANT, .volume = v, .host = host_id(S1) });
+	does("volume detach", "{'volume':'data'}");
+	D.volumes = NULL;
+	api_end();
+}
+
 static void test_detach(void)
 {
 	struct muuid v;
@@ -481,12 +560,14 @@ static const struct rig_test tests[] = {
 	{ "create again", test_create_again },
 	{ "create, gone", test_create_gone },
 	{ "progress", test_progress },
+	{ "progress of an eviction", test_progress_copy },
 	{ "attach", test_attach },
 	{ "preempt", test_preempt },
 	{ "writer that died", test_dead_writer },
 	{ "refused", test_refused },
 	{ "readers", test_readers },
 	{ "detach", test_detach },
+	{ "... from a store that was put back", test_detach_stopped },
 	{ "create and attach", test_create_attach },
 	{ "delete", test_delete },
 	{ "changes", test_changes },

@@ -37,6 +37,42 @@ static const struct obj_drive *drive_obj(const struct muuid *d)
 	return copy_obj(A, &(struct key) { .kind = KEY_DRIVE, .drive = *d });
 }
 
+static const struct obj_cluster *cluster_obj(void)
+{
+	rig_catch_up(A);
+	return copy_obj(A, &(struct key) { .kind = KEY_CLUSTER });
+}
+
+static void test_settings(void)
+{
+	json_t *r;
+
+	api_begin();
+	r = works("cluster status", "{}");
+	CU_ASSERT_EQUAL(json_integer_value(json_object_get(r, "spare_delay")), 600);
+	json_decref(r);
+	does("cluster set", "{'setting':'spare_delay=20'}");
+	does("cluster set", "{'setting':'spare_delay=20'}");
+	CU_ASSERT_EQUAL(spare_delay(cluster_obj()), 20);
+	does("cluster set", "{'setting':'spare_delay=0'}");
+	CU_ASSERT_EQUAL(spare_delay(cluster_obj()), 0);
+	does("cluster set", "{'setting':'spare_delay=2592000'}");
+	r = works("cluster status", "{}");
+	CU_ASSERT_EQUAL(json_integer_value(json_object_get(r, "spare_delay")), 2592000);
+	json_decref(r);
+	fails("cluster set", "{'setting':'spare_delay=2592001'}", "usage", "0 to 2592000");
+	fails("cluster set", "{'setting':'spare_delay=-1'}", "usage", "0 to 2592000");
+	fails("cluster set", "{'setting':'spare_delay= 1'}", "usage", "0 to 2592000");
+	fails("cluster set", "{'setting':'spare_delay='}", "usage", "0 to 2592000");
+	fails("cluster set", "{'setting':'spare_delay=1h'}", "usage", "0 to 2592000");
+	fails("cluster set", "{'setting':'spare_delay=99999999999999999999'}", "usage", "0 to 2592000");
+	fails("cluster set", "{'setting':'spare_delay'}", "usage", "no such setting");
+	fails("cluster set", "{'setting':'spare=1'}", "usage", "no such setting");
+	CU_ASSERT_EQUAL(spare_delay(cluster_obj()), 2592000);
+	CU_ASSERT_EQUAL(cluster_obj()->plan.generation, 1);
+	api_end();
+}
+
 static void test_hosts(void)
 {
 	json_t *r;
@@ -151,6 +187,7 @@ static void test_drives(void)
 	fails("drive unexport", "{'drive':'d00'}", "not-found", "there is no drive 'd00'");
 	fails("drive unexport", "{'drive':'d002'}", "not-found", "fits 2 drives");
 	fails("drive unexport", "{'drive':'s2:/dev/nvme0n1'}", "in-use", "1 extents of volumes, the first of data");
+	fails("drive unexport", "{'drive':'s2:/dev/nvme0n1','preempt':true}", "in-use", "--force");
 	r = works("drive unexport", "{'drive':'d0021100','dry_run':true}");
 	CU_ASSERT_STRING_EQUAL(text_of(at(r, "unreachable", 0), "name"), "data");
 	json_decref(r);
@@ -615,11 +652,85 @@ static void test_cluster(void)
 	api_end();
 }
 
+/* The task of a drive that is taken away says so; a drive that has left comes back by its device. */
+static void test_drive_taken_away(void)
+{
+	const char *id = "7c0d5f8e-0b53-4a0e-9a55-1f4f0a9d2c11";
+	const struct obj_task *t;
+	struct key k = { .kind = KEY_TASK }, drive = { .kind = KEY_DRIVE, .drive = { .b = { 0xd0, S2, 0x11, 0 } } };
+	struct obj_drive out;
+	struct client c;
+	json_t *r;
+
+	api_begin();
+	does("volume create", "{'name':'data','size':67108864,'layout':'mirror:2','drives':['s2:/dev/nvme0n1',"
+	     "'s3:/dev/nvme0n1']}");
+	muuid_parse(id, &k.task);
+	client_request(&c, "drive unexport", "{'drive':'s2:/dev/nvme0n1','force':true,'preempt':true,"
+		       "'id':'7c0d5f8e-0b53-4a0e-9a55-1f4f0a9d2c11'}");
+	client_waits(&c, 2);
+	rig_catch_up(A);
+	t = copy_obj(A, &k);
+	CU_ASSERT_PTR_NOT_NULL_FATAL(t);
+	CU_ASSERT(json_is_true(json_object_get(t->args, "preempt")) && json_is_true(json_object_get(t->args, "force")));
+	client_close(&c);
+	out = *(const struct obj_drive *)copy_obj(A, &drive);
+	out.plan.wanted = PLAN_OUT;
+	rig_put(A, KEY_DRIVE, &out);
+	r = works("volume show", "{'volume':'data'}");
+	CU_ASSERT_STRING_EQUAL(text_of(at(r, "members", 0), "state"), "away");
+	CU_ASSERT_STRING_EQUAL(text_of(at(r, "members", 0), "reason"), "its drive was unexported");
+	CU_ASSERT_STRING_EQUAL(text_of(at(r, "members", 1), "state"), "up");
+	json_decref(r);
+	client_request(&c, "drive export", "{'path':'s2:/dev/nvme0n1'}");
+	client_waits(&c, 2);
+	CU_ASSERT_EQUAL(count(KEY_TASK), 3);
+	client_close(&c);
+	fails("drive export", "{'path':'s2:/dev/sda'}", "refused", "mounted");
+	api_end();
+}
+
+/* Its host's kernel has it open, and no option takes it away. */
+static void test_drive_local(void)
+{
+	struct key drive = { .kind = KEY_DRIVE, .drive = { .b = { 0xd0, S2, 0x11, 0 } } };
+	struct key access = { .kind = KEY_ACCESS };
+	struct obj_reader reader = { .plan = { .host = host_id(S2) } };
+	struct obj_access x;
+	struct obj_drive out;
+	struct client c;
+
+	api_begin();
+	does("volume create", "{'name':'data','size':67108864,'layout':'linear','drives':['s2:/dev/nvme0n1']}");
+	out = *(const struct obj_drive *)copy_obj(A, &drive);
+	out.local = true;
+	access.volume = reader.volume = out.plan.extent[0].volume;
+	rig_put(A, KEY_DRIVE, &out);
+	x = *(const struct obj_access *)copy_obj(A, &access);
+	x.plan = (struct plan_access) { .mode = PLAN_RW, .holder = host_id(S2), .number = mesh_number(1, 7, 0) };
+	rig_put(A, KEY_ACCESS, &x);
+	fails("drive unexport", "{'drive':'s2:/dev/nvme0n1','force':true,'preempt':true}", "in-use", "has volume data attached");
+	x = *(const struct obj_access *)copy_obj(A, &access);
+	x.plan = (struct plan_access) { .mode = PLAN_NONE, .number = mesh_number(1, 7, 0) };
+	rig_put(A, KEY_ACCESS, &x);
+	rig_put(A, KEY_READER, &reader);
+	fails("drive unexport", "{'drive':'s2:/dev/nvme0n1','force':true}", "in-use", "has volume data attached");
+	rig_erase(A, &(struct key) { .kind = KEY_READER, .volume = reader.volume, .host = host_id(S2) });
+	client_request(&c, "drive unexport", "{'drive':'s2:/dev/nvme0n1','force':true}");
+	client_waits(&c, 2);
+	CU_ASSERT_EQUAL(count(KEY_TASK), 2);
+	client_close(&c);
+	api_end();
+}
+
 static const struct rig_test tests[] = {
 	{ "hosts", test_hosts },
+	{ "settings", test_settings },
 	{ "host remove", test_host_remove },
 	{ "a host that holds", test_host_holds },
 	{ "drives", test_drives },
+	{ "a drive is taken away", test_drive_taken_away },
+	{ "... a local one", test_drive_local },
 	{ "drain, forget", test_drain_forget },
 	{ "export", test_export },
 	{ "tasks", test_tasks },

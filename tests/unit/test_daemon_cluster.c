@@ -586,6 +586,61 @@ static void test_kernel_removed(void)
 	end();
 }
 
+static void spoil(struct host *h, const char *command)
+{
+	char text[256];
+
+	host_close(h);
+	snprintf(text, sizeof(text), command, h->folder);
+	OK(system(text));
+	host_open(h);
+}
+
+/* A target that starts while the store is away has the list that it saw last. */
+static void test_kernel_removed_file(void)
+{
+	begin();
+	cluster_of(&H[0]);
+	OK(cluster_removed(H[0].c, &H[2].uuid, 1));
+	host_again(&H[0]);
+	K.lists = K.removeds = 0;
+	OK(cluster_identity(H[0].c, true));
+	CU_ASSERT_TRUE(K.lists == 1 && K.removeds == 1 && muuid_equal(&K.removed, &H[2].uuid));
+	/* An empty list is one, too; what is damaged is none, and a list of another cluster neither. */
+	OK(cluster_removed(H[0].c, NULL, 0));
+	host_again(&H[0]);
+	OK(cluster_identity(H[0].c, true));
+	CU_ASSERT_TRUE(K.lists == 2 && !K.removeds);
+	OK(cluster_removed(H[0].c, &H[2].uuid, 1));
+	spoil(&H[0], "sed -i '3s/./x/' %s/removed");
+	CU_ASSERT_PTR_NOT_NULL(strstr(last_log, "damaged"));
+	OK(cluster_identity(H[0].c, true));
+	CU_ASSERT_EQUAL(K.lists, 2);
+	OK(cluster_removed(H[0].c, &H[2].uuid, 1));
+	spoil(&H[0], "truncate -s -1 %s/removed");
+	OK(cluster_identity(H[0].c, true));
+	CU_ASSERT_EQUAL(K.lists, 2);
+	OK(cluster_removed(H[0].c, &H[2].uuid, 1));
+	joined(&H[1], PLAN_STORAGE);
+	spoil(&H[0], "true %s");
+	OK(cluster_identity(H[0].c, true));
+	CU_ASSERT_EQUAL(K.lists, 3);
+	end();
+}
+
+/* A host that joins another cluster does not refuse what its former one has removed. */
+static void test_removed_former(void)
+{
+	begin();
+	OK(cluster_removed(H[1].c, &H[2].uuid, 1));
+	cluster_of(&H[0]);
+	joined(&H[1], PLAN_STORAGE);
+	K.lists = 0;
+	OK(cluster_identity(H[1].c, true));
+	CU_ASSERT_EQUAL(K.lists, 0);
+	end();
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
@@ -599,7 +654,9 @@ int main(void)
 		{ "leave", test_leave }, { "leave refused", test_leave_used },
 		{ "leave, crash", test_leave_crash }, { "removed hosts", test_removed },
 		{ "keys of the kernel", test_kernel_keys },
-		{ "removed hosts, the kernel", test_kernel_removed }, { NULL, NULL },
+		{ "removed hosts, the kernel", test_kernel_removed },
+		{ "removed hosts, from the file", test_kernel_removed_file },
+		{ "removed hosts of a former cluster", test_removed_former }, { NULL, NULL },
 	};
 
 	return suite_main("daemon_cluster", tests);

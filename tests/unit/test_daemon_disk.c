@@ -544,6 +544,46 @@ static void test_zero_fails(void)
 	end();
 }
 
+static u16 smart_shown(void)
+{
+	struct export_disk out;
+
+	OK(disk_look(S, path, &out));
+	return out.disk.smart.known ? out.disk.smart.used : 0;
+}
+
+/* The thread of the drive was idle once more: it has repaired a copy. */
+static void idle_once(u64 number)
+{
+	const struct muuid a = HOST, u = rig_id('x', 1);
+
+	fail_copy(1, true);
+	CU_ASSERT(grant(1, &a, number, 2) < 0);
+	fail_copy(1, false);
+	CU_ASSERT(until(file_number(path, &u) == number));
+}
+
+/* SMART values are read when the drive is idle, and then every ten minutes. */
+static void test_smart(void)
+{
+	unsigned int reads = smart_reads;
+
+	smart_used = 7;
+	begin();
+	add_ready(1);
+	CU_ASSERT(until(smart_shown() == 7));
+	smart_used = 8;
+	idle_once(N(1, 1, 1));
+	idle_once(N(1, 2, 1));
+	CU_ASSERT(smart_shown() == 7 && smart_reads == reads + 1);
+	pthread_mutex_lock(&D->lock);
+	D->smart_ms -= DISK_SMART_MS;
+	pthread_mutex_unlock(&D->lock);
+	CU_ASSERT(until(smart_shown() == 8));
+	smart_used = 0;
+	end();
+}
+
 static const struct rig_test tests[] = {
 	{ "a label is written", test_label },
 	{ "numbers by the kernel's request", test_grant },
@@ -565,6 +605,7 @@ static const struct rig_test tests[] = {
 	{ "a record cannot be written", test_record_fails },
 	{ "zeroes", test_zero },
 	{ "zeroes cannot be written", test_zero_fails },
+	{ "SMART values", test_smart },
 };
 
 int main(void)

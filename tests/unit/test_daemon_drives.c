@@ -3,7 +3,7 @@
  * Drives of this machine come and go, and the target's kernel has their tables: over files and a fake
  * kernel.
  */
-#include "tests/unit/disk_rig.h"
+#include "tests/unit/drives_rig.h"
 #include "userspace/machine/guard.h"
 
 static void test_table(void)
@@ -124,6 +124,13 @@ static void test_local(void)
 	CU_ASSERT_EQUAL(K.adds, 0);
 	OK(done(disk_number(D, &x, &a, N(1, 3, 1), 0)));
 	CU_ASSERT_EQUAL(file_number(path, &x), N(1, 3, 1));
+	/* The result stays until it is taken; the next one is found again. */
+	OK(disk_number(D, &x, &a, N(1, 3, 1), 0));
+	disk_number_end(D, &x, &a, N(1, 3, 0), 0);
+	OK(disk_number(D, &x, &a, N(1, 3, 1), 0));
+	disk_number_end(D, &x, &a, N(1, 3, 1), 0);
+	CU_ASSERT_EQUAL(disk_number(D, &x, &a, N(1, 3, 1), 0), -EINPROGRESS);
+	OK(done(disk_number(D, &x, &a, N(1, 3, 1), 0)));
 	CU_ASSERT_EQUAL(done(disk_number(D, &x, &a, N(1, 2, 1), 0)), -ESTALE);
 	CU_ASSERT_EQUAL(done(disk_number(D, &x, &b, N(1, 3, 2), 0)), -ESTALE);
 	/* A retake of what another host had in between. */
@@ -218,23 +225,6 @@ static void test_gone_hangs(void)
 	write_held = false;
 	OK(take());
 	end();
-}
-
-/* As found by a probe. */
-static struct export_disk found;
-
-static u8 probe(void)
-{
-	OK(done(disks_export_ops.probe(S, path, &found)));
-	return found.found;
-}
-
-static void junk(u64 at, const void *bytes, size_t n)
-{
-	int fd = open(path, O_RDWR);
-
-	CU_ASSERT_EQUAL(pwrite(fd, bytes, n, at), (ssize_t)n);
-	close(fd);
 }
 
 static void test_probe(void)
@@ -456,61 +446,6 @@ static void test_copy_of(void)
 	end();
 }
 
-/* The copy of the store, for what it says of this drive. */
-static struct store *Store, *Other_store;
-static struct copy *C, *O;
-
-static void store_begin(void)
-{
-	struct obj_cluster c = { .plan = { .uuid = rig_id('c', 1), .generation = 1, .format = 1000 } };
-
-	rig_begin();
-	Store = store_sqlite_handle(Q);
-	Other_store = store_sqlite_handle(Q);
-	C = copy_open(Store);
-	O = copy_open(Other_store);
-	for (enum key_kind k = KEY_CLUSTER; k < KEY_KINDS; k++) {
-		if (k != KEY_CLUSTER && k != KEY_DRIVE && k != KEY_VOLUME)
-			continue;
-		OK(copy_follow(C, &(struct key) { .kind = k }, 0));
-		OK(copy_follow(O, &(struct key) { .kind = k }, 0));
-	}
-	rig_put(O, KEY_CLUSTER, &c);
-	rig_catch_up(C);
-}
-
-static void store_end(void)
-{
-	copy_close(C);
-	copy_close(O);
-	store_close(Store);
-	store_close(Other_store);
-	rig_end();
-}
-
-static void put_volume(u32 allows)
-{
-	struct muuid allow[2] = { HOST_, OTHER_ };
-	struct layout *l = record_of(1);
-	struct obj_volume v = { .plan = { .uuid = rig_id('v', 1), .state = PLAN_VOLUME_READY, .allows = allows,
-					  .allow = allow }, .record = l, .domain = "host" };
-
-	rig_put(O, KEY_VOLUME, &v);
-	free(l);
-	rig_catch_up(C);
-}
-
-static void put_drive(const struct muuid *host, u8 extent_state)
-{
-	struct plan_extent x = { .uuid = rig_id('x', 1), .volume = rig_id('v', 1), .state = extent_state,
-				 .start = MIB, .length = 8 * MIB };
-	struct obj_drive d = { .plan = { .uuid = DRIVE_, .host = *host, .wanted = PLAN_IN, .extents = !!extent_state,
-					 .extent = &x }, .path = "/dev/x", .size = SIZE, .lba = 512 };
-
-	rig_put(O, KEY_DRIVE, &d);
-	rig_catch_up(C);
-}
-
 /* Lists were not read yet, or are read again. */
 static bool half;
 bool __real_copy_whole(const struct copy *c);
@@ -566,18 +501,6 @@ static void test_allow(void)
 	end();
 }
 
-/* The disks of the machine are the files that the test names. */
-static const char *machine[4];
-
-char **__wrap_disk_paths(size_t *n)
-{
-	char **out = calloc(4, sizeof(*out));
-
-	for (*n = 0; *n < 4 && machine[*n]; ++*n)
-		out[*n] = strdup(machine[*n]);
-	return out;
-}
-
 /* The one of them that is a map, if any. */
 static const char *map;
 
@@ -601,29 +524,12 @@ u64 __wrap_job_since(const struct job *j)
 	return hung ? 60000 : __real_job_since(j);
 }
 
-static void test_rescan(void)
+/* The list that the store gets: an empty disk, and the drive at @drive. */
+static void listed(const char *drive)
 {
-	char first[128], cmd[300];
 	struct obj_disk *all;
 	u32 n;
 
-	begin();
-	store_begin();
-	disks_end();
-	strcpy(first, path);
-	file_new("empty");
-	machine[0] = path;
-	machine[1] = first;
-	disks_begin();
-	/* A label that the store does not know is not taken. */
-	OK(done(disks_rescan(S, C)));
-	CU_ASSERT_PTR_NULL(disks_next(S, NULL));
-	CU_ASSERT(logged[0]);
-	put_drive(&HOST_, 0);
-	OK(done(disks_rescan(S, C)));
-	CU_ASSERT(disks_next(S, NULL) && !strcmp(disk_path(disks_next(S, NULL)), first));
-	OK(done(disks_rescan(S, C)));
-	CU_ASSERT_PTR_NULL(disks_next(S, disks_next(S, NULL)));
 	OK(done(disks_list(S, &all, &n)));
 	CU_ASSERT_EQUAL_FATAL(n, 2);
 	CU_ASSERT(all[0].exportable && !all[1].exportable && muuid_equal(&all[1].drive, &DRIVE_));
@@ -631,9 +537,9 @@ static void test_rescan(void)
 	/* A map that is empty is for something else; one that is a drive is found. */
 	map = path;
 	OK(done(disks_list(S, &all, &n)));
-	CU_ASSERT(n == 1 && !strcmp(all[0].path, first));
+	CU_ASSERT(n == 1 && !strcmp(all[0].path, drive));
 	free(all);
-	map = first;
+	map = drive;
 	OK(done(disks_list(S, &all, &n)));
 	CU_ASSERT_EQUAL(n, 2);
 	free(all);
@@ -645,6 +551,35 @@ static void test_rescan(void)
 	CU_ASSERT(log_has("does not answer"));
 	free(all);
 	hung = false;
+}
+
+static void test_rescan(void)
+{
+	char first[128], cmd[300];
+	const char *where;
+
+	begin();
+	store_begin();
+	disks_end();
+	strcpy(first, path);
+	file_new("empty");
+	machine[0] = path;
+	machine[1] = first;
+	disks_begin();
+	/* A label that the store does not know is not taken. */
+	CU_ASSERT_EQUAL(disks_generation(S, &where), 0);
+	CU_ASSERT_FALSE(S->scanned);
+	OK(done(disks_rescan(S, C)));
+	CU_ASSERT(S->scanned);
+	CU_ASSERT(disks_generation(S, &where) == 1 && !strcmp(where, first));
+	CU_ASSERT_PTR_NULL(disks_next(S, NULL));
+	CU_ASSERT(logged[0]);
+	put_drive(&HOST_, 0);
+	OK(done(disks_rescan(S, C)));
+	CU_ASSERT(disks_next(S, NULL) && !strcmp(disk_path(disks_next(S, NULL)), first));
+	OK(done(disks_rescan(S, C)));
+	CU_ASSERT_PTR_NULL(disks_next(S, disks_next(S, NULL)));
+	listed(first);
 	/* Two disks with its label: which one is it? */
 	disks_end();
 	snprintf(cmd, sizeof(cmd), "cp %s %s", first, path);

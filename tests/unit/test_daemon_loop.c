@@ -13,11 +13,14 @@
 #include <unistd.h>
 
 #include "suite.h"
+#include "userspace/agent/report.h"
 #include "userspace/daemon/control.h"
 #include "userspace/daemon/job.h"
 #include "userspace/daemon/kernel.h"
 #include "userspace/daemon/log.h"
 #include "userspace/daemon/machine.h"
+#include "userspace/daemon/report.h"
+#include "userspace/daemon/hook.h"
 
 #define DISKS	3
 
@@ -42,11 +45,20 @@ static struct {
 	struct copy_item item[4];
 	struct obj_host host[4];
 	int	items;
+	bool	marked;
+	struct obj_recover mark;
 	struct muuid removed[4];
 	size_t	removeds;
 	unsigned int timeout, lines;
 	bool	attach_away, attach_stopped, tasks_stopped;
+	u32	says, aboves;
+	struct obj_cluster cluster;
+	u32	raised, labels;		/* generations: in the store since, of a label */
+	int	fresh_err;
+	bool	attach_above, drive_above;
+	char	above[80];
 	unsigned int spares;		/* turns since this host leads */
+	unsigned int prunes;		/* calls */
 	int	store_fd, turns;
 	int	end_after;		/* turns, of daemon_run() */
 	int	kernel_fd, kernel_events, disks_changed;
@@ -87,6 +99,23 @@ struct copy *copy_open(struct store *s) { (void)s; return (struct copy *)&W; }
 void copy_close(struct copy *c) { (void)c; }
 bool copy_whole(const struct copy *c) { (void)c; return W.whole; }
 u64 copy_revision(const struct copy *c) { (void)c; return W.revision; }
+const void *copy_obj(const struct copy *c, const struct key *k)
+{
+	(void)c;
+	if (k->kind == KEY_RECOVER)
+		return W.marked ? &W.mark : NULL;
+	CU_ASSERT_EQUAL(k->kind, KEY_CLUSTER);
+	return W.cluster.plan.generation ? &W.cluster : NULL;
+}
+
+int copy_fresh(struct copy *c, const struct key *k)
+{
+	(void)c;
+	CU_ASSERT_EQUAL(k->kind, KEY_CLUSTER);
+	W.cluster.plan.generation += W.raised;
+	return W.fresh_err;
+}
+
 int copy_follow(struct copy *c, const struct key *k, unsigned int given)
 {
 	(void)c, (void)given;
@@ -136,9 +165,46 @@ int spares_turn(struct spares *s, u64 now)
 	W.spares++;
 	return 0;
 }
+int prune_tasks(struct tasks *t)
+{
+	CU_ASSERT(W.leads && !t->stopped);
+	W.prunes++;
+	return 0;
+}
+
+int prune_events(struct copy *c, const struct muuid *host)
+{
+	CU_ASSERT(c && host && W.state != HOST_STOPPED);
+	W.prunes++;
+	return 0;
+}
+
 void spares_end(struct spares *s) { (void)s; W.spares = 0; }
+int events_turn(struct events *e, u64 now)
+{
+	CU_ASSERT(e->copy && now == W.now);
+	return step('v');
+}
+
+void events_end(struct events *e) { (void)e; call('V'); }
+void hook_turn(struct hook *h) { (void)h; call('x'); }
+void volumes_watch(struct volumes *v, u64 now) { (void)v; CU_ASSERT_EQUAL(now, W.now); call('w'); }
+void report_event(void *daemon, const struct obj_event *e, u32 how)
+{
+	CU_ASSERT(daemon == &d && how == REPORT_STORED);
+	CU_ASSERT_STRING_EQUAL(e->what, "spare");
+	call('p');
+}
+
 int export_turn(struct export_agent *e) { CU_ASSERT_FALSE(e->stopped); return step('e'); }
 void export_end(struct export_agent *e) { (void)e; }
+
+int drive_say_turn(struct drive_say *a)
+{
+	CU_ASSERT_TRUE(a->left == disks_left && a->now_ms && muuid_equal(&a->host, &d.host));
+	W.says++;
+	return 0;
+}
 
 int drive_begin(struct drive_agent *a)
 {
@@ -156,6 +222,9 @@ int drive_turn(struct drive_agent *a)
 	CU_ASSERT_TRUE(a->begun && muuid_equal(&a->drive, &k->uuid));
 	k->turns++;
 	k->stopped = a->stopped;
+	if (W.drive_above)
+		strcpy(a->above, "a label");
+	W.drive_above = false;
 	return step('d');
 }
 
@@ -166,6 +235,23 @@ struct attach_agent *attach_open(struct copy *c, const struct muuid *h, const st
 }
 
 void attach_close(struct attach_agent *a) { (void)a; }
+bool attach_above(struct attach_agent *a, char *words, size_t size)
+{
+	bool is = W.attach_above;
+
+	(void)a;
+	W.attach_above = false;
+	snprintf(words, size, "a target");
+	return is;
+}
+
+void host_label_above(struct host_agent *h, const char *words)
+{
+	CU_ASSERT_PTR_EQUAL(h, &d.self);
+	W.aboves++;
+	snprintf(W.above, sizeof(W.above), "%s", words);
+}
+
 void attach_may(struct attach_agent *a, bool stopped, u64 lease) { (void)a, (void)lease; W.attach_stopped = stopped; }
 int attach_turn(struct attach_agent *a, bool away, u64 now)
 {
@@ -180,12 +266,23 @@ const struct drive_ops disk_ops;
 const struct attach_ops volumes_ops;
 const struct host_ops machine_host_ops;
 struct muuid machine_boot(void) { return (struct muuid) { .b = { 1 } }; }
+u32 disks_generation(const struct disks *s, const char **where)
+{
+	(void)s;
+	*where = "/dev/x";
+	return W.labels;
+}
+
+int disks_left(void *m, const struct muuid *u, char *w, size_t n) { (void)m, (void)u, (void)w, (void)n; return 0; }
+int report_turn(struct report_agent *r, u32 followed) { (void)r, (void)followed; return step('p'); }
+int disk_about(struct disk *k, struct obj_disk *out) { (void)k, (void)out; return 0; }
+int disk_layout(struct disk *k, const struct muuid *v, struct layout *out) { (void)k, (void)v, (void)out; return 0; }
 int disks_allow(struct disks *s, const struct copy *c) { (void)s, (void)c; call('A'); return 0; }
 int disks_rescan(struct disks *s, const struct copy *c) { (void)s, (void)c; call('r'); return W.rescan_err; }
 int disks_rescan_alone(struct disks *s, const struct plan_seen *seen)
 {
 	(void)s;
-	CU_ASSERT_EQUAL(seen->generation, 5);
+	CU_ASSERT_EQUAL(seen->generation, W.marked ? W.mark.generation : 5);
 	call('o');
 	return W.rescan_err;
 }
@@ -276,11 +373,12 @@ static void test_order(void)
 {
 	begin();
 	turn();
-	CU_ASSERT_STRING_EQUAL(W.calls, "kchlteda" "rARC");
+	CU_ASSERT_STRING_EQUAL(W.calls, "kchltveda" "rARC");
 	CU_ASSERT_EQUAL(W.timeout, 3000);
 	turn();
-	CU_ASSERT_STRING_EQUAL(W.calls, "kchlteda" "AC");
+	CU_ASSERT_STRING_EQUAL(W.calls, "kchltvedpa" "AC");
 	CU_ASSERT_EQUAL(disk[0].begins, 1);
+	CU_ASSERT_EQUAL(W.prunes, 4);
 	end();
 }
 
@@ -289,7 +387,7 @@ static void test_until_no_step(void)
 	begin();
 	W.steps = 3;
 	turn();
-	CU_ASSERT_STRING_EQUAL(W.calls, "kchlteda" "chlteda" "rARC");
+	CU_ASSERT_STRING_EQUAL(W.calls, "kchltveda" "chltveda" "rARC");
 	/* Agents that never end leave room for events. */
 	W.steps = 100000;
 	turn();
@@ -311,7 +409,7 @@ static void test_away(void)
 	CU_ASSERT_EQUAL(d.store_away_ms, W.now - 5000);
 	W.state = HOST_UP;
 	turn();
-	CU_ASSERT_STRING_EQUAL(W.calls, "khltedaAC");
+	CU_ASSERT_STRING_EQUAL(W.calls, "khltvedpaAC");
 	CU_ASSERT_TRUE(!d.store_away && !W.attach_away && W.timeout == 3000);
 	end();
 }
@@ -343,6 +441,47 @@ static void test_not_yet(void)
 	end();
 }
 
+/* What drives and targets have above the store is the host's to know, once. */
+static void test_above(void)
+{
+	begin();
+	turn();
+	CU_ASSERT_EQUAL(W.aboves, 0);
+	W.drive_above = true;
+	turn();
+	CU_ASSERT_EQUAL(W.aboves, 1);
+	CU_ASSERT_STRING_EQUAL(W.above, "a label");
+	W.attach_above = true;
+	turn();
+	CU_ASSERT_EQUAL(W.aboves, 2);
+	CU_ASSERT_STRING_EQUAL(W.above, "a target");
+	turn();
+	CU_ASSERT_EQUAL(W.aboves, 2);
+	/* A label that is not taken up: the store is read before it counts. */
+	W.labels = 4;
+	turn();
+	W.cluster.plan.generation = 4;
+	turn();
+	CU_ASSERT_EQUAL(W.aboves, 2);
+	W.cluster.plan.generation = 3;
+	W.raised = 1;
+	turn();
+	CU_ASSERT(W.aboves == 2 && W.cluster.plan.generation == 4);
+	W.raised = 0;
+	W.cluster.plan.generation = 3;
+	W.fresh_err = -EIO;
+	turn();
+	W.fresh_err = 0;
+	W.state = HOST_STOPPED;
+	turn();
+	CU_ASSERT_EQUAL(W.aboves, 2);
+	W.state = HOST_UP;
+	turn();
+	CU_ASSERT_EQUAL(W.aboves, 3);
+	CU_ASSERT_PTR_NOT_NULL(strstr(W.above, "the label of /dev/x"));
+	end();
+}
+
 static void test_stopped(void)
 {
 	begin();
@@ -350,6 +489,7 @@ static void test_stopped(void)
 	turn();
 	CU_ASSERT_STRING_EQUAL(W.calls, "kchdarARC");
 	CU_ASSERT_TRUE(disk[0].stopped && W.attach_stopped && !W.attach_away);
+	CU_ASSERT_TRUE(W.says);
 	/* The removed hosts stay those of before. */
 	W.revision++;
 	turn();
@@ -366,7 +506,7 @@ static void test_roles(void)
 	begin();
 	W.role = PLAN_STORAGE;
 	turn();
-	CU_ASSERT_STRING_EQUAL(W.calls, "kchedarARC");
+	CU_ASSERT_STRING_EQUAL(W.calls, "kchvedarARC");
 	W.role = PLAN_STORE;
 	turn();
 	CU_ASSERT_TRUE(W.spares > 0);
@@ -435,6 +575,43 @@ static void test_rescan(void)
 	end();
 }
 
+/*
+ * A store that was put back does not know each drive: labels count, at once, also those that recover has
+ * marked; and the host hands in once these disks are known.
+ */
+static void test_rescan_stopped(void)
+{
+	begin();
+	turn();
+	CU_ASSERT_TRUE(called('r'));
+	turn();
+	CU_ASSERT_TRUE(called('p') && !called('r'));
+	d.self.seen.plan.generation = 5;
+	d.self.seen_known = true;
+	W.state = HOST_STOPPED;
+	turn();
+	CU_ASSERT_TRUE(called('o') && !called('r') && !called('p'));
+	turn();
+	CU_ASSERT_TRUE(!called('o') && called('p'));
+	W.marked = true;
+	W.mark.generation = 9;
+	W.rescan_err = -EINPROGRESS;
+	turn();
+	turn();
+	CU_ASSERT_TRUE(called('o') && !called('p'));
+	W.rescan_err = 0;
+	turn();
+	turn();
+	CU_ASSERT_TRUE(!called('o') && called('p'));
+	/* A second machine with this UUID, and a host that was removed, hand in nothing. */
+	W.state = HOST_TWIN;
+	turn();
+	CU_ASSERT_TRUE(called('r') && !called('o') && !called('p'));
+	turn();
+	CU_ASSERT_TRUE(!called('p'));
+	end();
+}
+
 static void put_host(int i, bool removed, bool refused)
 {
 	W.item[i].key = (struct key) { .kind = KEY_HOST, .host = { .b = { 0xa, i } } };
@@ -480,7 +657,7 @@ static void test_run(void)
 	memset(W.calls, 0, sizeof(W.calls));
 	end();
 	/* Of another cluster: the former one has no lease of this host any more. */
-	CU_ASSERT_STRING_EQUAL(W.calls, "LH");
+	CU_ASSERT_STRING_EQUAL(W.calls, "LHV");
 }
 
 /* A module, as a pipe that has an event. Return: the end of it that writes. */
@@ -536,16 +713,39 @@ static void test_signal(void)
 	CU_ASSERT_FALSE(d.again);
 	memset(W.calls, 0, sizeof(W.calls));
 	end();
-	CU_ASSERT_STRING_EQUAL(W.calls, "L");
+	CU_ASSERT_STRING_EQUAL(W.calls, "LV");
+}
+
+/* After all agents, so that what they did is seen; also while the store is away. */
+static void test_reports(void)
+{
+	const struct obj_event e = { .what = "spare" };
+
+	begin();
+	d.volumes = (struct volumes *)&W;
+	d.hook = (struct hook *)&W;
+	W.kernel_fd = -1;
+	turn();
+	CU_ASSERT_STRING_EQUAL(W.calls, "kchltveda" "wx" "rARC");
+	W.state = HOST_AWAY;
+	turn();
+	CU_ASSERT_STRING_EQUAL(W.calls, "kchawxAC");
+	memset(W.calls, 0, sizeof(W.calls));
+	d.spares.report(d.spares.priv, &e);
+	CU_ASSERT_STRING_EQUAL(W.calls, "p");
+	d.volumes = NULL;
+	d.hook = NULL;
+	end();
 }
 
 int main(void)
 {
 	static const struct suite_test tests[] = {
 		{ "order", test_order }, { "until no step", test_until_no_step }, { "store away", test_away },
-		{ "not yet", test_not_yet }, { "stopped", test_stopped }, { "roles", test_roles },
-		{ "disks", test_disks }, { "rescan", test_rescan }, { "removed hosts", test_removed },
-		{ "run", test_run }, { "kernel's events", test_kernel_events }, { "signal", test_signal }, { NULL, NULL },
+		{ "not yet", test_not_yet }, { "stopped", test_stopped }, { "a label above", test_above }, { "roles", test_roles },
+		{ "disks", test_disks }, { "rescan", test_rescan }, { "rescan by labels", test_rescan_stopped },
+		{ "removed hosts", test_removed }, { "run", test_run }, { "kernel's events", test_kernel_events },
+		{ "signal", test_signal }, { "reports", test_reports }, { NULL, NULL },
 	};
 	sigset_t set;
 

@@ -154,6 +154,18 @@ static void test_arguments(void)
 	gives("meshctl volume create v --size 1G --layout linear --id 7c0d", NULL, "a whole UUID");
 	gives("meshctl volume create v --size 1G --layout linear --domain A/B", NULL, "drive, host, rack");
 	gives("meshctl volume create v --size 1G", NULL, "--layout is missing");
+	gives("meshctl volume scrub data --repair --from 2", "{\"volume\":\"data\",\"repair\":true,\"from\":\"2\"}", NULL);
+	gives("meshctl volume scrub --timer --repair", "{\"timer\":true,\"repair\":true}", NULL);
+	gives("meshctl volume scrub --all --stop", "{\"all\":true,\"stop\":true}", NULL);
+	gives("meshctl volume scrub", NULL, "VOLUME is missing");
+	gives("meshctl volume scrub data --all", NULL, "leave out VOLUME");
+	gives("meshctl volume scrub data --timer", NULL, "leave out VOLUME");
+	gives("meshctl volume scrub --all --repair --from 2", NULL, "leave out VOLUME");
+	gives("meshctl volume scrub --all --id 7c0d5f8e-0b53-4a0e-9a55-1f4f0a9d2c11", NULL, "leave out VOLUME");
+	gives("meshctl volume scrub data --from 2", NULL, "add --repair");
+	gives("meshctl volume scrub data --stop --repair", NULL, "no other option");
+	gives("meshctl volume rejoin data", NULL, "MEMBER");
+	gives("meshctl volume wait data --timeout 60", "{\"volume\":\"data\",\"timeout\":60}", NULL);
 	gives("meshctl drive export --all --name x", NULL, "cannot share");
 	gives("meshctl drive export", NULL, "DEVICE is missing");
 	gives("meshctl cluster join", NULL, "TOKEN is missing");

@@ -256,6 +256,38 @@ static void test_closed_away(void)
 	end();
 }
 
+/* Two numbers of one volume are written, one after another: neither is written again for the other. */
+static void test_local_numbers(void)
+{
+	struct attach_set a = the_set();
+
+	begin();
+	put_drive(1, 1, true);
+	D.label.extents = 2;
+	D.label.extent[1] = D.label.extent[0];
+	D.label.extent[1].uuid = rig_id('x', 2);
+	D.label.extent[1].start = 70ULL << 20;
+	L.member[1].drive = rig_id('d', 1);
+	L.member[1].target = rig_id('h', 1);
+	for (u32 i = 1; i <= 2; i++) {
+		memset(D.begun, 0, sizeof(D.begun));
+		D.calls[i] = 1;
+		D.calls[3 - i] = 3;
+		a.number = NUMBER(5 + i);
+		OK(set(&a));
+		CU_ASSERT(D.begun[1] == 1 && D.begun[2] == 1);
+		CU_ASSERT(!D.kept[1] && !D.kept[2]);
+	}
+	/* A result that refuses is not kept either: the next attempt begins again. */
+	D.err = -EIO;
+	a.number = NUMBER(8);
+	CU_ASSERT_EQUAL(set(&a), -EIO);
+	CU_ASSERT(!D.kept[1] && !D.kept[2]);
+	D.err = 0;
+	OK(set(&a));
+	end();
+}
+
 static void test_local(void)
 {
 	struct attach_set a = the_set();
@@ -278,7 +310,12 @@ static void test_local(void)
 	CU_ASSERT_EQUAL(set(&a), -ESTALE);
 	D.err = -EIO;
 	CU_ASSERT_EQUAL(set(&a), -EIO);
+	/* Something else has the device. */
+	D.err = -EBUSY;
+	CU_ASSERT_EQUAL(set(&a), -EBUSY);
+	CU_ASSERT(strstr(op->words(V), "(/dev/nvme9n1) is mounted") != NULL);
 	CU_ASSERT_EQUAL(K.sets, 1);
+	D.err = 0;
 	/* A reader writes no number, and compares. */
 	D.numbers = 0;
 	a.readonly = true;
@@ -286,7 +323,10 @@ static void test_local(void)
 	D.label.extent[0].attach = NUMBER(7);
 	a.preempt = true;
 	CU_ASSERT_EQUAL(set(&a), -ESTALE);
-	CU_ASSERT_EQUAL(D.numbers, 0);
+	CU_ASSERT(!D.numbers && D.readers == 2);
+	D.use = 5;
+	CU_ASSERT_EQUAL(op->local(V, &D.label.drive), 5);
+	CU_ASSERT_EQUAL(op->local(V, &a.volume), 0);
 	/* Away, at the same byte. */
 	D.away = true;
 	OK(set(&a));
@@ -574,6 +614,7 @@ int main(void)
 		{ "members without a way", test_set_away },
 		{ "members that must not be opened yet", test_closed }, { "away, not waited for", test_closed_away }, { "beside the store", test_beside_store },
 		{ "local drives", test_local },
+		{ "numbers of local drives", test_local_numbers },
 		{ "members stay with their targets", test_targets_kept },
 		{ "targets of the daemon before", test_targets_adopted },
 		{ "addresses of a host", test_addresses },

@@ -543,8 +543,18 @@ static void test_show(void)
 	K.v.nr_members = 2;
 	K.v.groups = &g;
 	K.v.nr_groups = 1;
+	ios[0] = (struct meshblk_abandoned) { .volume = L.volume, .member = { .extent = m[1].extent, .path = "/dev/a",
+									      .abandoned = 3 } };
+	ios[1] = (struct meshblk_abandoned) { .volume = L.volume, .member = { .extent = rig_id('x', 77) } };
+	nr_ios = 2;
 	j = volumes_show(V, &L.volume);
 	CU_ASSERT_PTR_NOT_NULL_FATAL(j);
+	members = json_object_get(j, "abandoned");
+	CU_ASSERT_EQUAL_FATAL(json_array_size(members), 2);
+	CU_ASSERT_EQUAL(json_integer_value(json_object_get(json_array_get(members, 0), "member")), 1);
+	CU_ASSERT_EQUAL(json_integer_value(json_object_get(json_array_get(members, 0), "ios")), 3);
+	CU_ASSERT(json_is_null(json_object_get(json_array_get(members, 1), "member")));
+	nr_ios = 0;
 	CU_ASSERT(!strcmp(text(j, "state"), "active") && !strcmp(text(j, "device"), "/dev/mesh0"));
 	CU_ASSERT_STRING_EQUAL(text(j, "number"), "1.5.7");
 	CU_ASSERT_EQUAL(json_integer_value(json_object_get(j, "size")), (json_int_t)L.size);

@@ -31,12 +31,16 @@ static void whole(void)
 	d.owner = id('h', 1);
 	d.cluster = id('c', 1);
 	d.generation = 3;
+	d.known = true;
+	strcpy(d.known_wwid, "W");
+	strcpy(d.known_serial, "S");
 	cluster = (struct obj_cluster) { .plan = { .uuid = id('c', 1), .generation = 3 } };
 	self = (struct obj_host) { .plan = { .uuid = id('h', 1), .role = PLAN_STORAGE }, .name = "s1" };
 	former = (struct obj_host) { .plan = { .uuid = id('h', 2), .role = PLAN_STORAGE }, .name = "s2" };
 	key.plan = (struct plan_drive) { .uuid = id('d', 1), .host = id('h', 1), .wanted = PLAN_IN };
 	strcpy(key.serial, "S");
 	strcpy(key.wwid, "W");
+	key.lba = 512;
 	f = (struct export_facts) { .cluster = &cluster, .self = &self, .key = &key, .former = &self,
 				    .former_alive = true };
 }
@@ -155,6 +159,9 @@ static void test_own(void)
 	flags(&r.erase_label, "a copy");
 	key.wwid[0] = 0;
 	IS(EXPORT_AGAIN, "");
+	d.disk.lba = 4096;
+	flags(&r.erase_label, "of blocks of 512 bytes, and has blocks of 4096");
+	d.disk.lba = 512;
 	r.local = true;
 	NO("an exported one");
 	key.local = true;
@@ -256,6 +263,7 @@ static void test_take(void)
 	NOT(d.owner = id('h', 2), "names another host");
 	NOT(strcpy(d.disk.wwid, "W2"), "a copy");
 	NOT(strcpy(d.disk.serial, ""), "a copy");
+	NOT(d.disk.lba = 4096, "blocks of another size");
 	NOT(d.network = true, "--force");
 }
 
@@ -278,6 +286,14 @@ static void test_alone(void)
 	NOT_ALONE(d.owner = id('h', 2), "another host");
 	NOT_ALONE(d.left = true, "unexported");
 	NOT_ALONE(d.network = true, "network");
+	NOT_ALONE(d.known = false, "no file of the device");
+	NOT_ALONE(strcpy(d.disk.wwid, "W2"), "a copy");
+	NOT_ALONE(strcpy(d.disk.serial, "S2"), "a copy");
+	NOT_ALONE(d.disk.wwid[0] = 0, "a copy");
+	/* One that says neither always says so. */
+	whole();
+	d.disk.wwid[0] = d.disk.serial[0] = d.known_wwid[0] = d.known_serial[0] = 0;
+	CU_ASSERT(ALONE());
 	/* which store this host has followed is not known; nor is the cluster of the label */
 	memset(&seen.cluster, 0, sizeof(seen.cluster));
 	NOT_ALONE(memset(&d.cluster, 0, sizeof(d.cluster)), "cluster");

@@ -37,6 +37,8 @@ static const struct {
 	{ KEY_EVENT, "event/" H "/7fffffffffffffff", { "event/", "event/" H "/" } },
 	{ KEY_STATUS, "status/" H "/" V, { "status/", "status/" H "/" } },
 	{ KEY_TOKEN, "token/" I, { "token/" } },
+	{ KEY_RECOVER, "recover", { NULL } },
+	{ KEY_REPORT, "report/" H "/" V, { "report/", "report/" H "/" } },
 };
 
 static struct key key_of(enum key_kind kind)

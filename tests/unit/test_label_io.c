@@ -86,12 +86,17 @@ static void test_other_writer(void)
 	}
 }
 
-static void put_copy(int copy, const struct label *l)
+static void put_at(u64 at, const struct label *l)
 {
 	static u8 buf[LABEL_AREA];
 	int n = label_encode(l, buf, sizeof(buf));
 
-	CU_ASSERT_EQUAL(pwrite(fd, buf, n, copy ? SIZE - MIB : 0), n);
+	CU_ASSERT_EQUAL(pwrite(fd, buf, n, at), n);
+}
+
+static void put_copy(int copy, const struct label *l)
+{
+	put_at(copy ? l->size - MIB : 0, l);
 }
 
 /* One copy that is no label any more is written again; a whole one of another is enough to stop. */
@@ -184,6 +189,7 @@ static void test_failed_write(void)
 	close(ro);
 }
 
+/* A device that has grown has both copies still, and its label stays as it is. */
 static void test_grown(void)
 {
 	struct label_disk found;
@@ -191,15 +197,118 @@ static void test_grown(void)
 	begin();
 	CU_ASSERT_FATAL(!ftruncate(fd, 2 * SIZE));
 	CU_ASSERT_EQUAL(label_read(fd, 2 * SIZE, &b, &found, each), 0);
-	CU_ASSERT(!each[0] && each[1] == -ENODATA);
+	CU_ASSERT(!each[0] && !each[1] && found.known[1]);
 	CU_ASSERT_EQUAL(b.size, SIZE);
-	b.size = 2 * SIZE;
+	/* Written at that end, and found there. */
 	b.sequence = 2;
 	CU_ASSERT_EQUAL(label_write(fd, &b, &found, each), 0);
 	CU_ASSERT_EQUAL(label_read(fd, 2 * SIZE, &a, &found, each), 0);
-	CU_ASSERT(!each[0] && !each[1] && a.size == 2 * SIZE);
+	CU_ASSERT(!each[0] && !each[1] && found.head[1].sequence == htole64(2));
+	/* One that is damaged is seen. */
+	flip(SIZE - LABEL_AREA + 100);
+	CU_ASSERT_EQUAL(label_read(fd, 2 * SIZE, &a, &found, each), 0);
+	CU_ASSERT(!each[0] && each[1] == -EBADMSG);
+	/* Another label there than the one that was read. */
+	begin();
+	CU_ASSERT_FATAL(!ftruncate(fd, 2 * SIZE));
+	CU_ASSERT_EQUAL(label_read(fd, 2 * SIZE, &b, &found, each), 0);
+	a.sequence = 7;
+	put_copy(1, &a);
+	CU_ASSERT_EQUAL(label_same(fd, &b, &found), -EBADE);
 	/* A smaller device than the label says is a part of a copy. */
-	CU_ASSERT_EQUAL(label_read(fd, SIZE, &a, &found, each), -EUCLEAN);
+	CU_ASSERT_EQUAL(label_read(fd, SIZE / 2, &a, &found, each), -EUCLEAN);
+}
+
+/* The ends of a label that grows, after each of its writes. */
+static void test_grow(void)
+{
+	struct label_disk found;
+	u8 old;
+
+	begin();
+	CU_ASSERT_FATAL(!ftruncate(fd, 2 * SIZE));
+	CU_ASSERT_EQUAL(label_read(fd, 2 * SIZE, &b, &found, each), 0);
+	b.sequence = 2;
+	b.size = SIZE + LABEL_AREA - 4096;
+	CU_ASSERT_EQUAL(label_grow(fd, &b, SIZE, &found, each), -EINVAL);
+	b.size = 2 * SIZE;
+	CU_ASSERT_EQUAL(label_grow(fd, &b, SIZE, &found, each), 0);
+	CU_ASSERT(!each[0] && !each[1]);
+	CU_ASSERT_EQUAL(label_same(fd, &b, &found), 0);
+	CU_ASSERT_EQUAL(label_read(fd, 2 * SIZE, &a, &found, each), 0);
+	CU_ASSERT(!each[0] && !each[1] && a.size == 2 * SIZE && a.sequence == 2);
+	CU_ASSERT(found.head[0].sequence == found.head[1].sequence);
+	/* No copy stands in the middle of free room. */
+	CU_ASSERT_EQUAL(pread(fd, &old, 1, SIZE - LABEL_AREA), 1);
+	CU_ASSERT_EQUAL(old, 0);
+	b.sequence = 3;
+	CU_ASSERT_EQUAL(label_write(fd, &b, &found, each), 0);
+}
+
+static void test_grow_crash(void)
+{
+	struct label_disk found;
+	struct label was;
+
+	/* The new end is written, and nothing else: that label counts, and both copies become it. */
+	begin();
+	CU_ASSERT_FATAL(!ftruncate(fd, 2 * SIZE));
+	b = a;
+	b.size = 2 * SIZE;
+	b.sequence = 2;
+	put_copy(1, &b);
+	CU_ASSERT_EQUAL(label_read(fd, 2 * SIZE, &was, &found, each), 0);
+	CU_ASSERT(was.size == 2 * SIZE && was.sequence == 2 && found.tried == 2);
+	CU_ASSERT(found.head[0].sequence != found.head[1].sequence);
+	was.sequence = 3;
+	CU_ASSERT_EQUAL(label_write(fd, &was, &found, each), 0);
+	CU_ASSERT_EQUAL(label_read(fd, 2 * SIZE, &a, &found, each), 0);
+	CU_ASSERT(!each[0] && !each[1] && a.size == 2 * SIZE && found.head[0].sequence == found.head[1].sequence);
+	/* Copy 0 was being written: it is torn, and the new end is found without it. */
+	flip(100);
+	CU_ASSERT_EQUAL(label_read(fd, 2 * SIZE, &a, &found, each), 0);
+	CU_ASSERT(each[0] == -EBADMSG && !each[1] && a.size == 2 * SIZE);
+	/* The new end was given up, and the label written since at its own: that one counts. */
+	begin();
+	CU_ASSERT_FATAL(!ftruncate(fd, 2 * SIZE));
+	b = a;
+	b.size = 2 * SIZE;
+	b.sequence = 2;
+	put_copy(1, &b);
+	disk.tried = 2;
+	CU_ASSERT_EQUAL(next(), 0);
+	CU_ASSERT_EQUAL(label_read(fd, 2 * SIZE, &b, &found, each), 0);
+	CU_ASSERT(!each[0] && !each[1] && b.size == SIZE && b.sequence == 3);
+	/* A stale copy that names another end than the one where it stands is none. */
+	b.sequence = 9;
+	was = b;
+	was.size = 2 * SIZE - LABEL_AREA;
+	put_at(2 * SIZE - LABEL_AREA, &was);
+	CU_ASSERT_EQUAL(label_read(fd, 2 * SIZE, &b, &found, each), 0);
+	CU_ASSERT(!each[0] && !each[1] && b.sequence == 3);
+}
+
+/* The new end cannot be written: nothing has changed. */
+static void test_grow_fails(void)
+{
+	struct label_disk found;
+	char path[64];
+	int ro;
+
+	begin();
+	CU_ASSERT_FATAL(!ftruncate(fd, 2 * SIZE));
+	CU_ASSERT_EQUAL(label_read(fd, 2 * SIZE, &b, &found, each), 0);
+	b.size = 2 * SIZE;
+	b.sequence = 2;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	ro = open(path, O_RDONLY);
+	CU_ASSERT_FATAL(ro >= 0);
+	CU_ASSERT_EQUAL(label_grow(ro, &b, SIZE, &found, each), -EBADF);
+	close(ro);
+	CU_ASSERT_EQUAL(found.tried, 2);
+	CU_ASSERT_EQUAL(label_same(fd, &a, &found), 0);
+	CU_ASSERT_EQUAL(label_read(fd, 2 * SIZE, &b, &found, each), 0);
+	CU_ASSERT(b.size == SIZE && !each[0] && !each[1]);
 }
 
 /* An image of another, smaller drive was written over this one. */
@@ -267,6 +376,9 @@ int main(void)
 		{ "rotten", test_rotten },
 		{ "failed write", test_failed_write },
 		{ "grown", test_grown },
+		{ "a label grows", test_grow },
+		{ "... and ends half-way", test_grow_crash },
+		{ "... and cannot be written", test_grow_fails },
 		{ "two drives", test_two_drives },
 		{ "ends", test_ends },
 		{ NULL, NULL },

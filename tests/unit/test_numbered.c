@@ -117,6 +117,54 @@ static struct meshblk_volume numbered_volume(void)
 		.attach = 1ULL << 51 | 2 << 16, .nr_members = 1, .members = &one };
 }
 
+/* The extents that leave, each with the place. */
+static void check_leavings(const struct meshblk_leaving *x, u32 n)
+{
+	struct nlattr *top = has(MESHBLK_A_LEAVINGS), *e;
+	int left, i = 0;
+
+	CU_ASSERT_PTR_NOT_NULL_FATAL(top);
+	nla_for_each_nested(e, top, left) {
+		struct nlattr *tb[MESHBLK_M_MAX + 1];
+
+		CU_ASSERT_EQUAL(nla_type(e), MESHBLK_A_MEMBER);
+		CU_ASSERT_FATAL(!nla_parse_nested(tb, MESHBLK_M_MAX, e, NULL) && tb[MESHBLK_M_PLACE] &&
+				tb[MESHBLK_M_EXTENT_UUID] && tb[MESHBLK_M_TARGET_ID] && tb[MESHBLK_M_SIZE]);
+		CU_ASSERT_EQUAL(nla_get_u32(tb[MESHBLK_M_PLACE]), x[i].place);
+		CU_ASSERT_EQUAL(nla_get_u32(tb[MESHBLK_M_TARGET_ID]), x[i].member.target_id);
+		CU_ASSERT(!memcmp(nla_data(tb[MESHBLK_M_EXTENT_UUID]), &x[i].member.extent, 16));
+		i++;
+	}
+	CU_ASSERT_EQUAL(i, (int)n);
+}
+
+/* Facts that the store, or the host's record, gives with the layout. */
+static void set_facts(void)
+{
+	struct meshblk_leaving leaving[] = {
+		{ 4, { .kind = MESHBLK_KIND_RDDA, .extent = extent, .target_id = 9, .size = 4096 } },
+		{ 1, { .kind = MESHBLK_KIND_RDDA, .extent = host, .target_id = 2, .size = 8192 } },
+	};
+	struct meshblk_volume v = numbered_volume();
+
+	CU_ASSERT_EQUAL(meshblk_volume_set(NULL, &v), 0);
+	CU_ASSERT(!has(MESHBLK_A_AGAIN) && !has(MESHBLK_A_FORGOTTEN) && !has(MESHBLK_A_LEAVINGS));
+	v.again = true;
+	v.forgotten = places;
+	v.nr_forgotten = 2;
+	v.leavings = leaving;
+	v.nr_leavings = 2;
+	CU_ASSERT_EQUAL(meshblk_volume_set(NULL, &v), 0);
+	CU_ASSERT(has(MESHBLK_A_AGAIN) && !has(MESHBLK_A_BARS) && !has(MESHBLK_A_BESIDE_STORE));
+	CU_ASSERT(has(MESHBLK_A_FORGOTTEN) && nla_len(has(MESHBLK_A_FORGOTTEN)) == sizeof(places) &&
+		  !memcmp(nla_data(has(MESHBLK_A_FORGOTTEN)), places, sizeof(places)));
+	check_leavings(leaving, 2);
+	v.numbered = false;
+	CU_ASSERT_EQUAL(meshblk_volume_set(NULL, &v), 0);
+	CU_ASSERT(!has(MESHBLK_A_AGAIN) && !has(MESHBLK_A_FORGOTTEN) && !has(MESHBLK_A_LEAVINGS));
+	end();
+}
+
 static void set(void)
 {
 	struct meshblk_volume v = numbered_volume();
@@ -320,6 +368,7 @@ static void events(void)
 
 static const struct suite_test tests[] = {
 	{ "a numbered volume is set", set },
+	{ "facts that go with it", set_facts },
 	{ "another one is set as before", set_unnumbered },
 	{ "the end of a volume gives its rosters", ended },
 	{ "a volume's number, bars, holder, and what fenced it", get },

@@ -188,9 +188,10 @@ static void test_lengths(void)
 	}
 	/*
 	 * addresses, disks, extents, allow, leaving, members, segments, refs, barred of a volume, groups and
-	 * theirs, barred, after, segments of a task, puts
+	 * theirs, barred, after, segments of a task, puts; extents, members, segments, refs and leaving
+	 * of a report
 	 */
-	CU_ASSERT_EQUAL(tried, 16);
+	CU_ASSERT_EQUAL(tried, 21);
 }
 
 /* @text with what stands behind the first @name replaced up to the next ',' or '}'. */

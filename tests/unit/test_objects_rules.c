@@ -92,6 +92,39 @@ static void test_want(void)
 	try_set(KEY_WANT, "fenced", json_true(), 0, NULL);
 }
 
+/* A request is of a want for writing, whole, and names a member where it is about one. */
+static void test_want_request(void)
+{
+	static const char *const whats[] = { NULL, "scrub", "repair", "stop", "rejoin" };
+	char why[OBJ_WHY], text[512];
+	union obj_any x;
+	int err;
+
+	for (u32 i = 0; i < 5 * 8; i++) {
+		bool id = i / 5 & 1, extent = i / 10 & 1, reads = i / 20;
+		u32 what = i % 5;
+		bool ok = id == !!what && (!what || !reads) && (what == OBJ_REJOIN ? extent :
+			  what == OBJ_SCRUB_REPAIR || !extent);
+
+		snprintf(text, sizeof(text), "{\"v\":1000,\"op\":\"a\",\"host\":\"%s\",\"volume\":\"%s\",\"mode\":\"%s\","
+			 "\"boot\":true%s%s%s%s%s}", "6d0e1c1a-0000-4000-8000-000000000001",
+			 "6d0e1c1a-0000-4000-8000-000000000002", reads ? "ro" : "rw",
+			 id ? ",\"request\":\"6d0e1c1a-0000-4000-8000-000000000003\"" : "",
+			 extent ? ",\"request_extent\":\"6d0e1c1a-0000-4000-8000-000000000004\"" : "",
+			 what ? ",\"request_what\":\"" : "", what ? whats[what] : "", what ? "\"" : "");
+		err = obj_decode(KEY_WANT, text, strlen(text), &x, why, sizeof(why));
+		if (err != (ok ? 0 : -EUCLEAN))
+			printf("%s: %d\n", text, err);
+		CU_ASSERT_EQUAL(err, ok ? 0 : -EUCLEAN);
+		if (!err) {
+			CU_ASSERT_EQUAL(x.want.request.what, what);
+			CU_ASSERT_EQUAL(muuid_null(&x.want.request.id), !what);
+			CU_ASSERT_EQUAL(muuid_null(&x.want.request.extent), !extent);
+		}
+		obj_free(KEY_WANT, &x);
+	}
+}
+
 /* mode none with and without a clean end, and a number that stays. */
 static void test_access_none(void)
 {
@@ -160,6 +193,8 @@ static void test_hosts(void)
 	try_set(KEY_DEVICE, "disks.0.exportable", json_true(), -EUCLEAN, "disks[0]");
 	try_set(KEY_DEVICE, "disks.1.exportable", json_false(), -EUCLEAN, "disks[1]");
 	try_set(KEY_DEVICE, "disks.2.path", json_string("/dev/nvme0n1"), -EUCLEAN, "twice");
+	try_set(KEY_DEVICE, "disks.0.smart.known", json_false(), -EUCLEAN, "SMART");
+	try_set(KEY_DEVICE, "disks.0.smart.warning", NUMBER(256), -EINVAL, "warning");
 }
 
 static void test_drives(void)
@@ -645,6 +680,7 @@ int main(void)
 		{ "numbers", test_numbers },
 		{ "access without a holder", test_access_none },
 		{ "a want, and its ends", test_want },
+		{ "a want's request", test_want_request },
 		{ "hosts and their disks", test_hosts },
 		{ "drives", test_drives },
 		{ "volumes", test_volumes },

@@ -9,8 +9,74 @@
 #include "userspace/plan/forget.h"
 #include "userspace/plan/members.h"
 #include "userspace/plan/mutant.h"
+#include "userspace/plan/recover.h"
 #include "userspace/plan/spare.h"
 #include "userspace/plan/task.h"
+#include "userspace/plan/wait.h"
+
+/* Recover: what becomes of a volume beside its layout and its number. */
+static void test_recover_volume(void)
+{
+	static const struct muuid D[2] = { { { 'd', 1 } }, { { 'd', 2 } } };
+	static const struct { u8 state; u64 label, served; u8 want; bool fresh; } tries[] = {
+		{ PLAN_CREATING, 0, 0, PLAN_CREATING, true }, { PLAN_CREATING, 1 << 16, 0, PLAN_VOLUME_READY, false },
+		{ PLAN_CREATING, 0, 1 << 16, PLAN_VOLUME_READY, false },
+		{ PLAN_VOLUME_READY, 0, 0, PLAN_VOLUME_READY, true },
+		{ PLAN_VOLUME_READY, 1 << 16, 0, PLAN_VOLUME_READY, false },
+		{ PLAN_DELETING, 1 << 16, 1 << 16, PLAN_DELETING, false },
+	};
+	struct plan_place place[2] = { { .extent = { { 'x' } }, .drive = D[0] }, { .extent = { { 'y' } }, .drive = D[1] } };
+	struct plan_volume v = { .layout = { .places = 2, .place = place } };
+	struct plan_slot slot = { .extent = { { 'x' } } };
+	struct plan_evidence e = { .drive = D[0], .slot = &slot };
+	struct plan_recover r = { .volume = &v, .found = &e, .nr = 1, .seen = D, .seens = 2 };
+
+	for (u32 i = 0; i < ARRAY_SIZE(tries); i++) {
+		v.state = tries[i].state;
+		slot.number = tries[i].label;
+		r.served = tries[i].served;
+		CU_ASSERT_EQUAL(plan_recover_state(&r), tries[i].want);
+		CU_ASSERT_EQUAL(plan_recover_fresh(&r, true), tries[i].fresh);
+		CU_ASSERT(!plan_recover_fresh(&r, false));
+		CU_ASSERT(!plan_recover_gone(&r));
+	}
+	r.volume = NULL;
+	CU_ASSERT_EQUAL(plan_recover_state(&r), PLAN_VOLUME_READY);
+	r = (struct plan_recover) { .volume = &v, .seen = D, .seens = 2 };
+	v.state = PLAN_VOLUME_READY;
+	CU_ASSERT(plan_recover_gone(&r));
+	v.state = PLAN_CREATING;
+	CU_ASSERT(!plan_recover_gone(&r));
+	v.state = PLAN_VOLUME_READY;
+	r.served = 1 << 16;
+	CU_ASSERT(!plan_recover_gone(&r));
+	r.served = 0;
+	r.seens = 1;
+	CU_ASSERT(!plan_recover_gone(&r));
+}
+
+/* ... and the host that goes on with it. */
+static void test_recover_writer(void)
+{
+	struct plan_claim c[3] = {
+		{ .host = { { 1 } }, .mode = PLAN_RW, .number = mesh_number(1, 3, 9) },
+		{ .host = { { 2 } }, .mode = PLAN_RW, .number = mesh_number(1, 4, 0) },
+		{ .host = { { 3 } }, .mode = PLAN_RO, .number = mesh_number(1, 9, 0) },
+	};
+	struct plan_slot slot = { .number = mesh_number(1, 4, 7) };
+	struct plan_evidence e = { .slot = &slot };
+	struct plan_recover r = { .found = &e, .nr = 1 };
+
+	CU_ASSERT_PTR_EQUAL(plan_recover_writer(&r, c, 3), &c[1]);
+	slot.number = mesh_number(1, 5, 0);
+	CU_ASSERT_PTR_NULL(plan_recover_writer(&r, c, 3));
+	slot.number = 0;
+	c[0].number = c[1].number;
+	CU_ASSERT_PTR_EQUAL(plan_recover_writer(&r, c, 3), &c[0]);
+	c[1].serves = true;
+	CU_ASSERT_PTR_EQUAL(plan_recover_writer(&r, c, 3), &c[1]);
+	CU_ASSERT_PTR_NULL(plan_recover_writer(&r, c, 0));
+}
 
 static void test_raises(void)
 {
@@ -414,9 +480,67 @@ static void test_forget_drive(void)
 	CU_ASSERT_EQUAL(s.what, PLAN_F_END);
 }
 
+static void test_wait(void)
+{
+	struct plan_wait w = { 0 };
+	struct plan_work k = { 0 };
+
+	/* Without redundancy there is nothing to wait for; with it, groups that are not there yet. */
+	CU_ASSERT_EQUAL(plan_wait(&w, &k, false, 1000), PLAN_WAIT_DONE);
+	CU_ASSERT_EQUAL(plan_wait(&w, &k, true, 1000), PLAN_WAIT_GROUPS);
+	CU_ASSERT_EQUAL(w.total, 0);
+	k.health = PLAN_WHOLE;
+	CU_ASSERT_EQUAL(plan_wait(&w, &k, true, 1000), PLAN_WAIT_DONE);
+	k.health = PLAN_DEGRADED;
+	k.behind = 100;
+	CU_ASSERT_EQUAL(plan_wait(&w, &k, true, 1000), PLAN_WAIT_GROUPS);
+	k.health = PLAN_REBUILDING;
+	k.scrubs = true;
+	k.copies = 10;
+	k.behind = 70;
+	CU_ASSERT_EQUAL(plan_wait(&w, &k, true, 1000), PLAN_WAIT_REBUILD);
+	CU_ASSERT(w.done == 30 && w.total == 100);
+	k.behind = 160;
+	CU_ASSERT_EQUAL(plan_wait(&w, &k, true, 1000), PLAN_WAIT_REBUILD);
+	CU_ASSERT(w.done == 0 && w.total == 160);
+	k.health = PLAN_WHOLE;
+	k.behind = 0;
+	k.copied = 12;
+	CU_ASSERT_EQUAL(plan_wait(&w, &k, true, 1000), PLAN_WAIT_COPY);
+	CU_ASSERT(w.done == 10 && w.total == 10);
+	k.copies = k.copied = 0;
+	k.scrubbed = 4;
+	k.bytes = 8;
+	CU_ASSERT_EQUAL(plan_wait(&w, &k, true, 1000), PLAN_WAIT_SCRUB);
+	CU_ASSERT(w.done == 4 && w.total == 8);
+	k.scrubs = false;
+	CU_ASSERT_EQUAL(plan_wait(&w, &k, true, 1000), PLAN_WAIT_DONE);
+}
+
+/* Given up alone where a place is unread, and nothing has moved for long since it is. */
+static void test_wait_stuck(void)
+{
+	struct plan_wait w = { 0 };
+	struct plan_work k = { .health = PLAN_REBUILDING, .behind = 512 };
+
+	CU_ASSERT_EQUAL(plan_wait(&w, &k, true, 1000), PLAN_WAIT_REBUILD);
+	CU_ASSERT_EQUAL(plan_wait(&w, &k, true, 1000 + 2 * PLAN_STUCK_MS), PLAN_WAIT_REBUILD);
+	k.unread_bytes = 512;
+	CU_ASSERT_EQUAL(plan_wait(&w, &k, true, 3 * PLAN_STUCK_MS), PLAN_WAIT_REBUILD);
+	CU_ASSERT_EQUAL(plan_wait(&w, &k, true, 1000 + 3 * PLAN_STUCK_MS - 1), PLAN_WAIT_REBUILD);
+	k.behind = 256;
+	CU_ASSERT_EQUAL(plan_wait(&w, &k, true, 4 * PLAN_STUCK_MS), PLAN_WAIT_REBUILD);
+	CU_ASSERT_EQUAL(plan_wait(&w, &k, true, 5 * PLAN_STUCK_MS - 1), PLAN_WAIT_REBUILD);
+	CU_ASSERT_EQUAL(plan_wait(&w, &k, true, 5 * PLAN_STUCK_MS), PLAN_WAIT_STUCK);
+	k.health = PLAN_WHOLE;
+	CU_ASSERT_EQUAL(plan_wait(&w, &k, true, 5 * PLAN_STUCK_MS), PLAN_WAIT_DONE);
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
+		{ "recover: what becomes of a volume", test_recover_volume },
+		{ "recover: the host that goes on", test_recover_writer },
 		{ "a note never takes a later one away", test_raises },
 		{ "members beside the layout", test_members },
 		{ "evictions", test_evict },
@@ -427,6 +551,8 @@ int main(void)
 		{ "which member a spare replaces", test_spare },
 		{ "which member leaves a drive", test_drain },
 		{ "which volumes a forgotten drive leaves", test_forget_drive },
+		{ "the end of work in the background", test_wait },
+		{ "... that does not come", test_wait_stuck },
 		{ NULL, NULL },
 	};
 

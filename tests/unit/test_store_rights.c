@@ -28,6 +28,8 @@ static const char expected[] =
 	"event    rpd    rpd     rpPdD\n"
 	"status   rpd    rpd     rpPdD\n"
 	"token    -      -       rpPdD\n"
+	"recover  r      r       rpPdD\n"
+	"report   rpd    rpd     rpPdD\n"
 	"future   -      -       rpPdD\n";
 
 /* Of each kind: a key of this host and one of the other; more keys that are compared. */
@@ -56,6 +58,8 @@ static const struct sample {
 	  NULL },
 	{ KEY_STATUS, "status/", "status/" SELF "/" VOL, "status/" OTHER "/" VOL, 0, NULL, NULL },
 	{ KEY_TOKEN, "token/", "token/" T1, "token/" T2, 7, NULL, NULL },
+	{ KEY_RECOVER, "recover", "recover", "recover", 0, NULL, NULL },
+	{ KEY_REPORT, "report/", "report/" SELF "/" VOL, "report/" OTHER "/" VOL, 0, NULL, NULL },
 	{ 0, "future/", "future/1", "future/2", 0, NULL, NULL },
 };
 
@@ -116,6 +120,13 @@ static const char *value_of(const struct sample *s, bool own, u8 role)
 		return own ? a_writer(OURS, SELF) : a_writer(THEIRS, OTHER);
 	case KEY_ROSTER:
 		return a_roster(own ? OURS : THEIRS, NUMBER, 0);
+	case KEY_REPORT:
+		CU_ASSERT_EQUAL_FATAL(key_parse(own ? s->own : s->foreign, &k), 0);
+		rig_fill(KEY_REPORT, &x);
+		x.report.host = k.host;
+		x.report.about = k.about;
+		x.report.role = role;
+		return rig_value(s->kind, &x);
 	case KEY_TASK:
 		return edit(rig_now(own ? s->own : s->foreign), "state", Q("cancelling"));
 	}
@@ -282,7 +293,7 @@ static void test_leases(void)
 	for (size_t i = 0; i < ARRAY_SIZE(samples) - 1; i++) {
 		const struct sample *s = &samples[i];
 		bool may = s->kind == KEY_DEVICE || s->kind == KEY_READER || s->kind == KEY_EVENT ||
-			   s->kind == KEY_STATUS;
+			   s->kind == KEY_STATUS || s->kind == KEY_RECOVER;
 		const char *value = value_of(s, true, PLAN_STORE);
 
 		YES(op(PLAN_STORE, s->own, value, s->lease, END));

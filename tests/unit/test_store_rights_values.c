@@ -192,6 +192,24 @@ static void test_own(void)
 	rights_end();
 }
 
+/* Recover believes reports by the role that they say. */
+static void test_report(void)
+{
+	struct attempt a = { .key = "report/" SELF "/" VOL };
+	union obj_any x;
+
+	rights_begin();
+	rig_fill(KEY_REPORT, &x);
+	a.good = edit(edit(rig_value(KEY_REPORT, &x), "host", Q(SELF)), "about", Q(VOL));
+	for (each_low_role(role)) {
+		a.good = edit(a.good, "role", role == PLAN_CLIENT ? Q("client") : Q("storage"));
+		YES(try_put(role, &a, a.good));
+		NO(try_put(role, &a, edit(a.good, "role", Q("store"))), "by its key");
+		NO(try_put(role, &a, edit(a.good, "role", role == PLAN_CLIENT ? Q("storage") : Q("client"))), "by its key");
+	}
+	rights_end();
+}
+
 #define TAKEN	mesh_number(1, 6, 0)
 
 static void test_access_take(void)
@@ -758,6 +776,7 @@ static void test_drive_storage(void)
 static const struct suite_test tests[] = {
 	{ "host", test_host },
 	{ "keys of the host itself", test_own },
+	{ "report", test_report },
 	{ "access: take", test_access_take },
 	{ "access: take of which volumes", test_access_take_of },
 	{ "access: release", test_access_release },

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* The table of volumes, and the step that each needs. See attach.h, attach_in.h. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "userspace/agent/attach_in.h"
+#include "userspace/plan/change.h"
+#include "userspace/plan/forget.h"
 
 #define VOLUMES_MAX	4096
 
@@ -120,6 +123,22 @@ static bool counts(const struct attach_vol *v, const struct attach_objects *o)
 	return o->access->plan.mode != PLAN_RW && o->access->plan.number == r->plan.number;
 }
 
+/* A member of the record is on a drive that was forgotten since: without the store it would be served. */
+static bool forgets(const struct attach_vol *v, const struct attach_objects *o)
+{
+	const struct layout *l = v->rec.record;
+
+	for (u32 i = 0; i < l->members; i++) {
+		const struct key k = { .kind = KEY_DRIVE, .drive = l->member[i].drive };
+		const struct obj_drive *d = copy_obj(v->a->copy, &k);
+
+		if (d && d->plan.wanted == PLAN_FORGOTTEN && plan_forget_drops(&v->rec.plan, &l->member[i].extent) &&
+		    !plan_layout_names(&o->volume->plan.layout, &l->member[i].extent))
+			return true;
+	}
+	return false;
+}
+
 /* It was attached until the host was off, and is not to be after that. */
 static bool lapsed(const struct attach_vol *v, const struct attach_objects *o)
 {
@@ -136,14 +155,21 @@ static int lapse(struct attach_vol *v, const struct attach_objects *o)
 		return -ENOMEM;
 	want.mode = PLAN_NONE;
 	want.preempt = false;
+	memset(&want.request, 0, sizeof(want.request));
 	deal_put(d, KEY_WANT, &want, 0);
 	return attach_close_deal(v, d);
 }
 
 static int absent(struct attach_vol *v, const struct attach_objects *o)
 {
+	if (v->a->stopped && v->ended) {
+		if (v->rec_has)
+			return attach_begin(v, ATTACH_ERASES);
+		attach_say(v, "detached", "this host's kernel has ended it; the store, which was put back, has that after "
+			   "'meshctl cluster recover'");
+	}
 	if (v->a->stopped)
-		return v->ended && v->rec_has ? attach_begin(v, ATTACH_ERASES) : 0;
+		return 0;
 	if (v->ended || mode_wanted(o) == PLAN_NONE)
 		return attach_rest(v, o);
 	if (lapsed(v, o))
@@ -152,7 +178,7 @@ static int absent(struct attach_vol *v, const struct attach_objects *o)
 		attach_say(v, "refused", "the cluster has no such volume");
 		return 0;
 	}
-	if (v->rec_has && !v->taken && !counts(v, o))
+	if (v->rec_has && !v->taken && (!counts(v, o) || forgets(v, o)))
 		return attach_begin(v, ATTACH_ERASES);
 	return mode_wanted(o) == PLAN_RW ? attach_take(v, o) : attach_take_reader(v, o);
 }
@@ -188,6 +214,7 @@ static int step(struct attach_vol *v)
 	if (v->a->away)
 		return v->a->alone ? attach_again(v) : 0;
 	v->again = 0;
+	v->evict = (struct plan_evict_step) { .what = PLAN_E_SET };
 	attach_look(v, &o);
 	want = o.want_item ? o.want_item->modified : 0;
 	if (want != v->want)
@@ -341,10 +368,43 @@ void attach_close(struct attach_agent *a)
 	free(a);
 }
 
+bool attach_above(struct attach_agent *a, char *why, size_t size)
+{
+	bool is = a->above[0];
+
+	if (is)
+		snprintf(why, size, "%s", a->above);
+	a->above[0] = 0;
+	return is;
+}
+
+/*
+ * Wants count that are later than the first sight of the store as it is. Revisions of a store that was
+ * put back begin again lower, and those of another state of it say nothing of this one's.
+ */
+static void stop(struct attach_agent *a)
+{
+	const struct obj_cluster *c = copy_obj(a->copy, &(struct key) { .kind = KEY_CLUSTER });
+	struct plan_seen now = { .cluster = c ? c->plan.uuid : (struct muuid) { { 0 } },
+				 .generation = c ? c->plan.generation : 0 };
+	struct store_identity id;
+
+	if (!a->stopped)
+		a->stopped_at = UINT64_MAX;
+	if (store_identity(copy_store(a->copy), &id))
+		return;
+	snprintf(now.id, sizeof(now.id), "%s", id.id);
+	now.term = id.term;
+	now.revision = id.revision;
+	if (a->stopped_at == UINT64_MAX || plan_store_judge(&a->stopped_as, &now) != PLAN_STORE_SAME)
+		a->stopped_at = now.revision;
+	a->stopped_as = now;
+}
+
 void attach_may(struct attach_agent *a, bool stopped, u64 lease)
 {
-	if (stopped && !a->stopped)
-		a->stopped_at = copy_revision(a->copy);
+	if (stopped)
+		stop(a);
 	a->stopped = stopped;
 	a->lease = lease;
 }

@@ -24,6 +24,8 @@
 #include "userspace/agent/deal.h"
 #include "userspace/plan/access.h"
 #include "userspace/plan/again.h"
+#include "userspace/plan/evict.h"
+#include "userspace/plan/wait.h"
 
 enum attach_kernel_state {
 	ATTACH_ABSENT,		/* the kernel does not have the volume */
@@ -49,6 +51,7 @@ struct attach_kernel {
 	u32	openers;		/* of the disk */
 	char	disk[32];		/* "mesh0"; empty: none yet */
 	char	reason[128];		/* human-readable: what it waits for; empty: nothing */
+	struct plan_work work;		/* of its groups */
 };
 
 /* What a probe found of one member. */
@@ -66,6 +69,11 @@ struct attach_set {
 	const struct layout *layout;
 	u32	leavings;
 	const struct obj_leaving *leaving;
+	u32	lefts;
+	const struct layout_member *left;	/* where extents of @leaving were when that was recorded */
+	u32	forgottens;
+	const u16 *forgotten;		/* places whose extents were forgotten */
+	bool	again;			/* by the record, while the store is away: there is no witness */
 	const struct obj_io *io;
 	bool	fresh, readonly, preempt;
 	u64	number;
@@ -73,6 +81,20 @@ struct attach_set {
 	u32	barred;
 	const u16 *bar;
 	const bool *open;		/* by places: the member may be opened now; NULL: all may */
+};
+
+/* What the kernel does at one place. */
+struct attach_copy {
+	struct plan_copy plan;
+	char	why[128];		/* why the last copy there ended; empty: none did, or it went well */
+};
+
+/* VOLUME_EVICT. */
+struct attach_evict {
+	struct muuid volume;
+	u32	place;
+	const struct layout_member *to;	/* the member at @place is copied to it; NULL: that ends */
+	u64	number;
 };
 
 /* A roster that the kernel wants noted before, or after, it counts; or what is noted is requested. */
@@ -93,11 +115,16 @@ struct attach_note {
  * @kernels: UUIDs of all volumes that the kernel has, at most @max; returns their number
  * @probe: of each member of a layout, by places (as in struct plan_layout)
  * @set: VOLUME_SET; where the members are is in the copy (drive/D, host/H)
+ * @local: of a local drive: another value each time that it comes, by whatever path; 0: it never was
+ *	here. The kernel gets its path by @set. NULL: no drive is local
  * @del: VOLUME_DEL; @last: rosters that the kernel committed last are noted there
+ * @copy: what the kernel has at a place of its layout; all zero: nothing
+ * @evict: VOLUME_EVICT; 0: it is begun, or is ended
  * @record_get: the host's record; -ENOENT: none
  * @records: UUIDs of all volumes that have one
  * @record_put, @record_erase: durable when they return
  * @slots: labels of the record's members that can be read without the store, for plan_again()
+ * @request: scrub a volume, end that, or let a member join again; @l is the layout that the kernel has
  * @note: the next request of the kernel for the store as witness, each returned once, since the
  *	kernel repeats what is not answered; -ENOENT: none waits
  * @noted: answers it: durable in the store; @n->any: this roster is noted. It may be a higher one
@@ -109,17 +136,21 @@ struct attach_ops {
 	int	(*probe)(void *m, const struct layout *l, struct attach_found *out);
 	int	(*set)(void *m, const struct attach_set *s);
 	int	(*del)(void *m, const struct muuid *volume, bool force, struct obj_roster *last);
+	int	(*copy)(void *m, const struct muuid *volume, u32 place, struct attach_copy *out);
+	int	(*evict)(void *m, const struct attach_evict *e);
 	int	(*record_get)(void *m, const struct muuid *volume, struct obj_attached *out);
 	int	(*records)(void *m, struct muuid *out, u32 max);
 	int	(*record_put)(void *m, const struct obj_attached *r);
 	int	(*record_erase)(void *m, const struct muuid *volume);
 	/* By places: @reached[i]: the label was read, @slot[i] is the member's extent in it. */
 	int	(*slots)(void *m, const struct obj_attached *r, struct plan_slot *slot, bool *reached);
+	int	(*request)(void *m, const struct muuid *volume, const struct layout *l, const struct obj_request *r);
 	int	(*note)(void *m, struct attach_note *n);
 	int	(*noted)(void *m, const struct attach_note *n);
 	/* Rosters that the kernel has committed, into @r: of MESHBLK_EV_ROSTER and VOLUME_GET. */
 	int	(*rosters)(void *m, const struct muuid *volume, struct obj_roster *r);
 	const char *(*words)(void *m);
+	u64	(*local)(void *m, const struct muuid *drive);
 };
 
 struct attach_agent;
@@ -132,6 +163,14 @@ struct attach_agent *attach_open(struct copy *copy, const struct muuid *host,
 				 const struct attach_ops *ops, void *machine);
 void attach_close(struct attach_agent *a);
 
+/**
+ * attach_above() - true once if a member's target has a higher number than the store
+ * @why: becomes a sentence, for host_label_above()
+ *
+ * Read in that order, the store after the target.
+ */
+bool attach_above(struct attach_agent *a, char *why, size_t size);
+
 /* Of the host agent: the store was put back (nothing is decided); the host's lease for reader keys. */
 void attach_may(struct attach_agent *a, bool stopped, u64 lease);
 
@@ -143,5 +182,12 @@ void attach_may(struct attach_agent *a, bool stopped, u64 lease);
  * Return: number of steps made; 0: all is as it should be, or waits; negative: the store's error.
  */
 int attach_turn(struct attach_agent *a, bool store_away, u64 now_ms);
+
+/* "work" in the details of status/H/V; NULL: the volume has no groups. */
+json_t *attach_work_json(const struct plan_work *w);
+/* Back again; without groups where @j is NULL, or is not such an object. */
+void attach_work_read(const json_t *j, struct plan_work *w);
+/* "whole", "rebuilding", "degraded", "down"; NULL: PLAN_UNSEEN. */
+const char *attach_health(u8 health);
 
 #endif

@@ -40,7 +40,7 @@ static void opens(const struct attach_vol *v, struct attach_aim *aim)
 {
 	const struct obj_attached *r = &v->rec;
 
-	*aim = (struct attach_aim) { .some = r->plan.mode == PLAN_RW };
+	*aim = (struct attach_aim) { .again = true, .some = r->plan.mode == PLAN_RW };
 	for (u32 i = 0; i < r->record->members && aim->some; i++) {
 		const struct plan_slot *s = &v->slot[i];
 
@@ -93,12 +93,22 @@ static int attach_by_record(struct attach_vol *v)
 	return err ? err : attach_begin(v, ATTACH_PUTS);
 }
 
+/* Of what the kernel got nothing changes while the store is away, but for a local drive that comes. */
+static bool local_came(const struct attach_vol *v)
+{
+	return v->set && !v->by_record && v->k.version == v->rec.record->version &&
+	       mesh_number_access(v->k.number) == mesh_number_access(v->rec.plan.number) &&
+	       attach_sum(v, &v->aim) != v->set;
+}
+
 int attach_again(struct attach_vol *v)
 {
 	bool absent = v->k.state == ATTACH_ABSENT;
 
 	if (!v->rec_has || !v->rec.record || v->k.state == ATTACH_FENCED || v->k.state == ATTACH_ENDING)
 		return 0;
+	if (!absent && v->a->now >= v->again_ms && local_came(v))
+		return attach_begin(v, ATTACH_SETS);
 	if (!absent && (!v->by_record || all_open(v)))
 		return 0;
 	if (v->a->now < v->again_ms)

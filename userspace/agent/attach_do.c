@@ -2,10 +2,19 @@
 /* One operation of the machine at a time for each volume. See attach_in.h. */
 #include <errno.h>
 #include <linux/xxhash.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "userspace/agent/attach_in.h"
+
+/* A local drive that comes back is opened by its path: in the kernel's hands once it is set again. */
+static u64 local_way(const struct attach_vol *v, const struct layout_member *mb, const struct obj_drive *d)
+{
+	bool local = d ? d->local : mb->kind == LAYOUT_KIND_BDEV;
+
+	return local && v->a->ops->local ? v->a->ops->local(v->a->m, &mb->drive) : 0;
+}
 
 u64 attach_sum(const struct attach_vol *v, const struct attach_aim *aim)
 {
@@ -13,12 +22,14 @@ u64 attach_sum(const struct attach_vol *v, const struct attach_aim *aim)
 	struct {
 		u64 version, commit, number, served;
 		u32 timeout, depth;
-		u8 mode, fresh, preempt, some;
+		u8 mode, fresh, preempt, again, some;
 	} head = { r->record->version, r->record->commit, mesh_number_access(r->plan.number), aim->served,
-		   r->io.timeout_ms, r->io.queue_depth, r->plan.mode, r->fresh, aim->preempt, aim->some };
+		   r->io.timeout_ms, r->io.queue_depth, r->plan.mode, r->fresh, aim->preempt, aim->again,
+		   aim->some };
 	u64 sum = xxh64(&head, offsetof(typeof(head), some) + 1, 1);
 
 	sum = xxh64(r->plan.bar, r->plan.barred * sizeof(*r->plan.bar), sum);
+	sum = xxh64(r->plan.forgotten, r->plan.forgottens * sizeof(*r->plan.forgotten), sum);
 	for (u32 i = 0; i < r->leavings; i++)
 		sum = xxh64(&r->leaving[i].extent, sizeof(struct muuid), sum + r->leaving[i].place);
 	if (aim->some)
@@ -29,8 +40,10 @@ u64 attach_sum(const struct attach_vol *v, const struct attach_aim *aim)
 		const struct obj_drive *d = copy_obj(v->a->copy, &drive);
 		struct key host = { .kind = KEY_HOST };
 		const struct copy_item *h;
-		u64 modified;
+		u64 modified, way = local_way(v, &r->record->member[i], d);
 
+		if (way)
+			sum = xxh64(&way, sizeof(way), sum);
 		if (d)
 			host.host = d->plan.host;
 		h = copy_get(v->a->copy, &host);
@@ -45,7 +58,9 @@ static int set(struct attach_vol *v)
 	const struct obj_attached *r = &v->rec;
 	struct attach_set s = {
 		.volume = v->id, .layout = r->record, .leavings = r->leavings, .leaving = r->leaving,
-		.io = &r->io, .fresh = r->fresh, .readonly = r->plan.mode == PLAN_RO,
+		.lefts = r->lefts, .left = r->left, .forgottens = r->plan.forgottens,
+		.forgotten = r->plan.forgotten, .again = v->aim.again, .io = &r->io,
+		.fresh = r->fresh, .readonly = r->plan.mode == PLAN_RO,
 		.preempt = v->aim.preempt, .number = r->plan.number, .served = v->aim.served,
 		.barred = r->plan.barred, .bar = r->plan.bar, .open = v->aim.some ? v->aim.open : NULL,
 	};
@@ -71,6 +86,10 @@ static int run(struct attach_vol *v)
 		return ops->del(m, &v->id, v->force, &v->last);
 	case ATTACH_READS:
 		return ops->slots(m, &v->rec, v->slot, v->reached);
+	case ATTACH_REQUESTS:
+		return ops->request(m, &v->id, v->rec.record, &v->request);
+	case ATTACH_EVICTS:
+		return ops->evict(m, &v->evict_put);
 	case ATTACH_NOTHING:
 		break;
 	}
@@ -106,7 +125,7 @@ static void done(struct attach_vol *v, enum attach_doing what)
 		v->rec_has = false;
 		break;
 	case ATTACH_SETS:
-		v->set = attach_sum(v, &v->aim);
+		v->set = v->setting;
 		v->by_record = v->again;
 		v->again = 0;
 		break;
@@ -116,6 +135,11 @@ static void done(struct attach_vol *v, enum attach_doing what)
 	case ATTACH_READS:
 		v->read_any = true;
 		break;
+	case ATTACH_EVICTS:
+		v->copying = v->evict_put.to ? v->evict_put.to->extent : (struct muuid) { 0 };
+		v->evict_why[0] = 0;
+		break;
+	case ATTACH_REQUESTS:
 	case ATTACH_NOTHING:
 		break;
 	}
@@ -128,7 +152,8 @@ static const char *what_failed(enum attach_doing what)
 		[ATTACH_PUTS] = "this host's record of it cannot be written",
 		[ATTACH_ERASES] = "this host's record of it cannot be erased",
 		[ATTACH_SETS] = "the kernel does not take it", [ATTACH_DELS] = "the kernel does not let it go",
-		[ATTACH_READS] = "labels of its members cannot be read",
+		[ATTACH_READS] = "labels of its members cannot be read", [ATTACH_EVICTS] = "nothing",
+		[ATTACH_REQUESTS] = "a request",
 	};
 
 	return words[what];
@@ -142,9 +167,20 @@ int attach_go_on(struct attach_vol *v)
 	if (err == -EINPROGRESS)
 		return 0;
 	v->doing = ATTACH_NOTHING;
+	/* A failure is its answer: it is not tried again. */
+	if (what == ATTACH_REQUESTS) {
+		attach_requested(v, err);
+		return 1;
+	}
 	if (!err) {
 		done(v, what);
 		return 1;
+	}
+	/* The volume is served meanwhile, and all else goes on. */
+	if (what == ATTACH_EVICTS) {
+		snprintf(v->evict_why, sizeof(v->evict_why), "%s", v->a->ops->words(v->a->m));
+		v->evict_ms = v->a->now + ATTACH_EVICT_MS;
+		return 0;
 	}
 	if (what == ATTACH_PUTS)
 		obj_free(OBJ_ATTACHED, &v->put);
@@ -157,6 +193,8 @@ int attach_go_on(struct attach_vol *v)
 int attach_begin(struct attach_vol *v, enum attach_doing what)
 {
 	v->doing = what;
+	if (what == ATTACH_SETS)
+		v->setting = attach_sum(v, &v->aim);
 	return attach_go_on(v);
 }
 
@@ -169,6 +207,7 @@ void attach_vol_free(struct attach_vol *v)
 	free(v->found);
 	free(v->slot);
 	free(v->reached);
+	json_decref(v->details);
 	free(v);
 }
 

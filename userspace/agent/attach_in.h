@@ -6,20 +6,25 @@
  *   attach_do.c      one operation of the machine at a time, called again until it is done
  *   attach_record.c  the host's record, as it is to be: layout, number, barred places
  *   attach_take.c    attach for writing and for reading; an attach that is HELD
+ *   attach_facts.c   what the record has from drive/D: extents that leave, and forgotten places
+ *   attach_evict.c   members that leave are copied before the kernel gets the version
  *   attach_keep.c    retake, new versions, barred places, readers' keys
  *   attach_note.c    rosters into the store, requests of the kernel as witness, the end of fresh
  *   attach_end.c     detach and release, a fenced kernel, what a crash left
  *   attach_again.c   by the record, while the store is away
+ *   attach_work.c    requests of want/H/V, each once; the work of groups in the background
  *   attach_say.c     status and events
  */
 #ifndef AGENT_ATTACH_IN_H
 #define AGENT_ATTACH_IN_H
 
 #include "userspace/agent/attach.h"
+#include "userspace/plan/setback.h"
 
 #define ATTACH_TXN_MS	5000
 #define ATTACH_RETRY_MS	2000	/* after a refusal that no change of an object ends */
 #define ATTACH_HELD_MS	30000	/* after a target refused what the probe did not see: each attach counts */
+#define ATTACH_EVICT_MS	10000	/* between two tries of a copy that ends, or does not begin */
 #define ATTACH_STATUS_MS 5000	/* between two sentences of one state */
 
 /* The operation of the machine that goes on. */
@@ -31,12 +36,15 @@ enum attach_doing {
 	ATTACH_SETS,
 	ATTACH_DELS,
 	ATTACH_READS,		/* labels, without the store */
+	ATTACH_REQUESTS,
+	ATTACH_EVICTS,
 };
 
 /* What the kernel is to get beside the record. */
 struct attach_aim {
 	u64	served;
 	bool	preempt;
+	bool	again;		/* by the record, while the store is away */
 	bool	some;		/* @open counts; else all members may be opened */
 	bool	open[PROT_MEMBERS_MAX];
 };
@@ -54,6 +62,7 @@ struct attach_vol {
 	bool	rec_read, rec_has;	/* @rec is the record on the disk; it may be damaged: no @rec.record */
 	struct obj_attached rec, put;
 	struct attach_aim aim;		/* of ATTACH_SETS */
+	u64	setting;		/* sum of what ATTACH_SETS began with: where members are changes meanwhile */
 	u64	set;			/* sum of what the kernel got last; 0: not known */
 	bool	force;			/* of ATTACH_DELS */
 	struct attach_kernel ends;	/* ... the kernel before it */
@@ -65,6 +74,14 @@ struct attach_vol {
 	struct plan_slot *slot;		/* of ATTACH_READS, by places */
 	bool	*reached;
 	bool	read_any;
+
+	/* attach_evict.c */
+	struct plan_evict_step evict;	/* of this turn */
+	struct attach_evict evict_put;	/* of ATTACH_EVICTS; ... */
+	struct layout_member evict_to;	/* ... the member of it */
+	struct muuid copying;		/* extent to which a copy runs, or has begun; null: none is known */
+	char	evict_why[128];		/* why a copy did not begin, or has ended */
+	u64	evict_ms;		/* none begins before */
 
 	/* Of transactions that this agent made: what follows is begun from these. */
 	u64	taken;			/* attach or retake under this number; its kernel is to be set */
@@ -80,8 +97,14 @@ struct attach_vol {
 	bool	by_record;		/* the kernel has what it was given so */
 
 	u64	want;			/* revision of want/H/V that @again_ms is of */
+	/* attach_work.c */
+	struct obj_request request;	/* of ATTACH_REQUESTS */
+	struct muuid answered;		/* the last request that was carried out; null: none ... */
+	char	answer[OBJ_WORDS / 2];	/* ... and why it was not; empty: it was */
+
 	char	said[OBJ_TEXT];
 	char	words[OBJ_WORDS];
+	json_t	*details;
 	u64	said_ms;
 };
 
@@ -93,7 +116,9 @@ struct attach_agent {
 	bool	away;			/* in this turn nothing can be decided or written ... */
 	bool	alone;			/* ... and the store is away: records count */
 	bool	stopped;
-	u64	stopped_at;		/* revision of the copy then: later wants are of now */
+	u64	stopped_at;		/* revision of the store then: later wants are of now */
+	char	above[OBJ_WORDS];	/* of attach_above() */
+	struct plan_seen stopped_as;	/* the store as it was judged last while stopped */
 	u64	lease;
 	u64	now;
 	bool	begun;			/* the list of records was read */
@@ -136,6 +161,21 @@ void attach_vol_free(struct attach_vol *v);
 /* Sum of what the kernel gets by the record and @aim. */
 u64 attach_sum(const struct attach_vol *v, const struct attach_aim *aim);
 
+/*
+ * attach_facts.c. The record of a new attach names extents of drive/D beside the layout's, too; each
+ * record says which places are forgotten. 0 or -ENOMEM.
+ */
+int attach_leavings(const struct attach_vol *v, const struct attach_objects *o, struct obj_leaving **out,
+		    u32 *n);
+int attach_facts(const struct attach_vol *v, struct obj_attached *r);
+
+/* attach_evict.c: @v->evict, of this turn; then the step of it. 1, 0, or negative. */
+int attach_evict_look(struct attach_vol *v, const struct attach_objects *o);
+int attach_evict(struct attach_vol *v, const struct attach_objects *o);
+/* The words of a copy that runs, or does not; empty: no member leaves. */
+#define ATTACH_EVICT_WORDS	200
+void attach_evict_words(const struct attach_vol *v, char out[ATTACH_EVICT_WORDS]);
+
 /* A transaction of this volume, with the compares of @t; by attach_close_deal(). */
 struct deal *attach_deal(const struct attach_vol *v, const struct plan_txn *t);
 /* As deal_close(), but a refusal that is this volume's alone becomes a status, and 0. */
@@ -171,12 +211,15 @@ int attach_keep(struct attach_vol *v, const struct attach_objects *o);
 int attach_keep_reader(struct attach_vol *v, const struct attach_objects *o);
 int attach_note(struct attach_vol *v, const struct attach_objects *o);
 int attach_fresh(struct attach_vol *v, const struct attach_objects *o);
+int attach_request(struct attach_vol *v, const struct attach_objects *o);
 int attach_end(struct attach_vol *v, const struct attach_objects *o, bool force);
 int attach_fenced(struct attach_vol *v, const struct attach_objects *o);
 int attach_rest(struct attach_vol *v, const struct attach_objects *o);
 int attach_give_up(struct attach_vol *v, const struct attach_objects *o);
 int attach_reader_end(struct attach_vol *v);
 int attach_again(struct attach_vol *v);
+/* ATTACH_REQUESTS has ended: that is its answer. */
+void attach_requested(struct attach_vol *v, int err);
 /* Requests of the kernel for the store as witness, of all volumes. */
 int attach_answer(struct attach_agent *a, bool decides);
 

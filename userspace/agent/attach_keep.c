@@ -85,10 +85,13 @@ static bool retaken(struct attach_vol *v, const struct attach_objects *o, int *s
 
 static void say(struct attach_vol *v)
 {
+	char copies[ATTACH_EVICT_WORDS];
+
 	if (v->busy)
 		return;
+	attach_evict_words(v, copies);
 	if (serves(v))
-		attach_say(v, "attached", "%s", v->k.reason);
+		attach_say(v, "attached", "%s", v->k.reason[0] ? v->k.reason : copies);
 	else
 		attach_say(v, "attaching", "%s", v->k.reason[0] ? v->k.reason : "its members are opened");
 }
@@ -103,6 +106,9 @@ int attach_keep(struct attach_vol *v, const struct attach_objects *o)
 		attach_say(v, "waiting", "the cluster has no such volume");
 		return 0;
 	}
+	step = attach_evict_look(v, o);
+	if (step)
+		return step;
 	if (retaken(v, o, &step))
 		return step;
 	if (!serves(v) && !attach_names(v, o, v->k.number)) {
@@ -114,13 +120,17 @@ int attach_keep(struct attach_vol *v, const struct attach_objects *o)
 	}
 	if (serves(v) && !named(v, o, &step))
 		return step;
+	step = attach_evict(v, o);
+	if (step)
+		return step;
 	/* The record has the highest restart that is known: it orders this host's OPENs after a reboot, too. */
 	step = attach_follow(v, o, PLAN_RW, v->k.number, &aim);
 	if (!step)
 		step = attach_note(v, o);
 	if (!step)
 		step = attach_fresh(v, o);
-	if (!step)
-		say(v);
-	return step;
+	if (step)
+		return step;
+	say(v);
+	return attach_request(v, o);
 }

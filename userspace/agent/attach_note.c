@@ -97,7 +97,7 @@ int attach_note(struct attach_vol *v, const struct attach_objects *o)
 	struct obj_roster kernel = { .volume = v->id }, next;
 	int err;
 
-	if (v->k.state != ATTACH_SERVING || v->k.version != v->rec.record->version)
+	if (v->k.state != ATTACH_SERVING || !v->rec.record || v->k.version != v->rec.record->version)
 		return 0;
 	err = obj_roster_shape(&kernel, v->rec.record);
 	if (!err)

@@ -85,6 +85,25 @@ static int bars_copy(struct obj_attached *out, const u16 *bar, u32 barred)
 	return 0;
 }
 
+static int facts_copy(struct obj_attached *out, const struct obj_attached *from)
+{
+	u16 *own = calloc(from->plan.forgottens + 1, sizeof(*own));
+
+	out->left = calloc(from->lefts + 1, sizeof(*out->left));
+	if (!own || !out->left) {
+		free(own);
+		return -ENOMEM;
+	}
+	for (u32 i = 0; i < from->plan.forgottens; i++)
+		own[i] = from->plan.forgotten[i];
+	for (u32 i = 0; i < from->lefts; i++)
+		out->left[i] = from->left[i];
+	out->plan.forgotten = own;
+	out->plan.forgottens = from->plan.forgottens;
+	out->lefts = from->lefts;
+	return 0;
+}
+
 int attach_record_copy(const struct obj_attached *from, u64 number, struct obj_attached *out)
 {
 	int err;
@@ -95,6 +114,8 @@ int attach_record_copy(const struct obj_attached *from, u64 number, struct obj_a
 	err = layout_copy(out, from->record, from->leaving, from->leavings);
 	if (!err)
 		err = bars_copy(out, from->plan.bar, from->plan.barred);
+	if (!err)
+		err = facts_copy(out, from);
 	if (err)
 		obj_free(OBJ_ATTACHED, out);
 	return err;
@@ -155,6 +176,23 @@ static void set_opens(const struct attach_vol *v, struct attach_aim *aim)
 	}
 }
 
+/* The layout of volume/V; a kernel that begins with it opens what else the store has of the volume. */
+static int next_copy(const struct attach_vol *v, const struct attach_objects *o, struct obj_attached *out)
+{
+	const struct obj_volume *x = o->volume;
+	struct obj_leaving *leaving;
+	u32 n;
+	int err;
+
+	if (present(v))
+		return layout_copy(out, x->record, x->leaving, x->leavings);
+	err = attach_leavings(v, o, &leaving, &n);
+	if (!err)
+		err = layout_copy(out, x->record, leaving, n);
+	free(leaving);
+	return err;
+}
+
 /* The record as it is to be, or -EAGAIN: the kernel is not to have the new version yet. */
 static int record_make(const struct attach_vol *v, const struct attach_objects *o, u8 mode, u64 number,
 		       struct obj_attached *out)
@@ -166,7 +204,7 @@ static int record_make(const struct attach_vol *v, const struct attach_objects *
 	u32 barred = 0;
 	int err;
 
-	if (next && present(v) && !may_set(v, &x->plan.layout)) {
+	if (next && present(v) && (v->evict.what != PLAN_E_SET || !may_set(v, &x->plan.layout))) {
 		if (!v->rec_has || !v->rec.record)
 			return -EAGAIN;
 		next = false;
@@ -174,7 +212,7 @@ static int record_make(const struct attach_vol *v, const struct attach_objects *
 	*out = (struct obj_attached) { .plan = { .volume = v->id, .mode = mode, .number = number }, .io = x->io,
 				       .fresh = x->plan.fresh };
 	if (next) {
-		err = layout_copy(out, x->record, x->leaving, x->leavings);
+		err = next_copy(v, o, out);
 	} else {
 		err = layout_copy(out, v->rec.record, v->rec.leaving, v->rec.leavings);
 		out->fresh = out->fresh && layout_fresh(v->rec.record);
@@ -185,9 +223,27 @@ static int record_make(const struct attach_vol *v, const struct attach_objects *
 	}
 	if (!err)
 		err = bars_copy(out, bar, barred);
+	if (!err)
+		err = attach_facts(v, out);
 	if (err)
 		obj_free(OBJ_ATTACHED, out);
 	return err;
+}
+
+static bool facts_same(const struct obj_attached *a, const struct obj_attached *b)
+{
+	if (a->lefts != b->lefts || a->plan.forgottens != b->plan.forgottens)
+		return false;
+	for (u32 i = 0; i < a->lefts; i++) {
+		if (!muuid_equal(&a->left[i].extent, &b->left[i].extent) ||
+		    !muuid_equal(&a->left[i].target, &b->left[i].target))
+			return false;
+	}
+	for (u32 i = 0; i < a->plan.forgottens; i++) {
+		if (a->plan.forgotten[i] != b->plan.forgotten[i])
+			return false;
+	}
+	return true;
 }
 
 static bool record_same(const struct obj_attached *a, const struct obj_attached *b)
@@ -195,7 +251,7 @@ static bool record_same(const struct obj_attached *a, const struct obj_attached 
 	if (!a->record || !b->record || a->plan.mode != b->plan.mode || a->plan.number != b->plan.number ||
 	    a->fresh != b->fresh || a->record->version != b->record->version ||
 	    a->record->commit != b->record->commit || a->plan.barred != b->plan.barred ||
-	    a->leavings != b->leavings || memcmp(&a->io, &b->io, sizeof(a->io)))
+	    a->leavings != b->leavings || memcmp(&a->io, &b->io, sizeof(a->io)) || !facts_same(a, b))
 		return false;
 	for (u32 i = 0; i < a->leavings; i++) {
 		if (a->leaving[i].place != b->leaving[i].place ||
@@ -219,6 +275,9 @@ int attach_follow(struct attach_vol *v, const struct attach_objects *o, u8 mode,
 		return attach_begin(v, ATTACH_PUTS);
 	}
 	obj_free(OBJ_ATTACHED, &r);
+	/* The daemon before recorded a version that the kernel has not swapped to, and the copy has ended. */
+	if (v->evict.what != PLAN_E_SET && v->k.version != v->rec.record->version)
+		return 0;
 	if (mode == PLAN_RW)
 		set_opens(v, &next);
 	if (v->set == attach_sum(v, &next))

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Attach by the store: for writing, after a probe of all members; for reading, on the host's lease. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -153,6 +154,47 @@ static int take(struct attach_vol *v, const struct attach_objects *o, const stru
 	return ret;
 }
 
+/* A member whose target has a higher number than the copy's; NULL: none. */
+static const struct attach_found *above(const struct attach_vol *v, const struct attach_objects *o)
+{
+	const struct obj_cluster *c = copy_obj(v->a->copy, &(struct key) { .kind = KEY_CLUSTER });
+
+	for (u32 i = 0; c && i < v->probed->members; i++) {
+		const struct attach_found *f = &v->found[i];
+		const struct plan_slot slot = { .extent = v->probed->member[i].extent, .number = f->number };
+
+		if (!f->err && plan_label_above(&slot, 0, &c->plan, &o->volume->plan, &o->access->plan))
+			return f;
+	}
+	return NULL;
+}
+
+/*
+ * The copy may be behind the store; the store itself, read after the targets, is not.
+ * Return: 1: the store was put back; 0: it was not; negative: the store's error.
+ */
+static int put_back(struct attach_vol *v)
+{
+	const struct key k = attach_key(v, KEY_ACCESS);
+	const struct attach_found *f;
+	struct attach_objects now;
+	char name[OBJ_TEXT];
+	int err = copy_fresh(v->a->copy, &k);
+
+	if (err)
+		return err;
+	attach_look(v, &now);
+	f = now.volume && now.access && !now.refused ? above(v, &now) : NULL;
+	if (!f)
+		return 0;
+	attach_volume_name(v, name);
+	snprintf(v->a->above, sizeof(v->a->above), "the store was put back: a drive has volume %s under a later "
+		 "attachment than the store knows, of host %s. Nothing is decided until 'meshctl cluster recover'; what "
+		 "is attached goes on", name, muuid_str(&f->attacher).s);
+	attach_say_verdict(v, "waiting", PLAN_STOPPED, NULL);
+	return 1;
+}
+
 static int decide(struct attach_vol *v, const struct attach_objects *o)
 {
 	const struct attach_found *open = open_for(v);
@@ -160,7 +202,12 @@ static int decide(struct attach_vol *v, const struct attach_objects *o)
 	struct plan_access next;
 	struct plan_attach a;
 	struct plan_txn t;
+	int err;
 
+	if (above(v, o)) {
+		err = put_back(v);
+		return err < 0 ? err : 0;
+	}
 	facts(v, o, &a);
 	a.open = open;
 	a.unknown = unknown(v);

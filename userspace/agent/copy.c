@@ -180,6 +180,23 @@ static void seen_at(struct copy *c, u64 revision)
 		c->revision = revision;
 }
 
+/*
+ * A list is not older than what was read before it, unless the store was put back: then all else in
+ * the copy is of what it was, and is read again, too.
+ */
+static void listed_at(struct copy *c, const struct follow *f, u64 revision)
+{
+	for (size_t i = 0; revision < c->revision && i < c->follows; i++) {
+		struct follow *o = &c->follow[i];
+
+		if (o == f || !o->watch)
+			continue;
+		store_unwatch(c->s, o->watch);
+		o->watch = 0;
+	}
+	c->revision = revision;
+}
+
 /* Read the list of a prefix at one revision, drop what is no longer in it, and watch behind it. */
 static int list(struct copy *c, struct follow *f)
 {
@@ -213,7 +230,7 @@ static int list(struct copy *c, struct follow *f)
 	}
 	err = store_watch(c->s, f->prefix, at, &f->watch);
 	if (!err)
-		seen_at(c, at);
+		listed_at(c, f, at);
 	return err;
 }
 
@@ -357,6 +374,19 @@ void copy_leave(struct copy *c, const struct key *k, unsigned int given)
 	at = place_of(c, prefix);
 	while (at < c->nr && below(c->entry[at]->text, prefix))
 		entry_remove(c, at);
+}
+
+void copy_again(struct copy *c)
+{
+	for (size_t i = 0; i < c->follows; i++) {
+		if (c->follow[i].watch)
+			store_unwatch(c->s, c->follow[i].watch);
+		c->follow[i].watch = 0;
+	}
+	/* Revisions of the other store say nothing of this one's. */
+	for (size_t i = 0; i < c->nr; i++)
+		c->entry[i]->item.modified = 0;
+	c->revision = 0;
 }
 
 bool copy_whole(const struct copy *c)

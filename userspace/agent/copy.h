@@ -55,9 +55,15 @@ void copy_leave(struct copy *c, const struct key *k, unsigned int given);
 int copy_turn(struct copy *c, unsigned int timeout_ms,
 	      void (*changed)(const struct key *k, void *arg), void *arg);
 
+/*
+ * The store is another one than the lists were read from: all are read again by copy_turn(). A watch alone
+ * would go on in it, where its revision is high enough.
+ */
+void copy_again(struct copy *c);
+
 /* True if each list that is followed was read, and its watch runs. */
 bool copy_whole(const struct copy *c);
-/* Highest revision that the copy has seen. */
+/* Highest revision that the copy has seen of the store as it is: it falls where that was put back. */
 u64 copy_revision(const struct copy *c);
 
 /* NULL: there is no such key. */

@@ -90,19 +90,39 @@ static void operate(struct deal *d, const char *key, char *value, u64 lease)
 					      .len = value ? strlen(value) : 0, .lease = lease };
 }
 
-void deal_put(struct deal *d, enum key_kind kind, void *x, u64 lease)
+/* @room: the object is left out where it has none. */
+static bool put(struct deal *d, enum key_kind kind, void *x, u64 lease, bool room)
 {
 	char text[STORE_KEY_MAX], *value;
 	struct obj *o = x;
 	struct key k;
 
 	if (d->err)
-		return;
+		return true;
 	memcpy(o->op, d->op_id, sizeof(o->op));
 	obj_key(kind, x, &k);
+	if (wrong(d, obj_encode(kind, x, &value, d->why, sizeof(d->why))))
+		return true;
+	if (room && !deal_has_room(d, strlen(value))) {
+		free(value);
+		return false;
+	}
 	same(d, &k, text);
-	if (!d->err && !wrong(d, obj_encode(kind, x, &value, d->why, sizeof(d->why))))
+	if (d->err)
+		free(value);
+	else
 		operate(d, text, value, lease);
+	return true;
+}
+
+void deal_put(struct deal *d, enum key_kind kind, void *x, u64 lease)
+{
+	put(d, kind, x, lease, false);
+}
+
+bool deal_put_fits(struct deal *d, enum key_kind kind, void *x)
+{
+	return put(d, kind, x, 0, true);
 }
 
 void deal_erase(struct deal *d, const struct key *k)
@@ -143,6 +163,7 @@ int deal_close(struct deal *d, unsigned int ms)
 	int ret = d->err, err = 0;
 
 	if (!ret) {
+		deal_passes(d, false);
 		ret = store_txn_settle(s, &t, store_now_ms() + ms, &revision);
 		if (ret == -ESTALE)
 			ret = 0;
@@ -152,6 +173,8 @@ int deal_close(struct deal *d, unsigned int ms)
 	/* A copy without memory for it catches up by its watch. */
 	for (size_t i = 0; ret == 1 && !err && i < d->ops; i++)
 		err = copy_apply(d->copy, &d->op[i], revision);
+	if (ret == 1)
+		deal_passes(d, true);
 	deal_drop(d);
 	return ret;
 }

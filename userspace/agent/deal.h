@@ -29,6 +29,8 @@ void deal_same(struct deal *d, const struct key *k);
 void deal_none_below(struct deal *d, const struct key *k, unsigned int given);
 /* Write an object, whose key is as in the copy. @x: its operation id is set. */
 void deal_put(struct deal *d, enum key_kind kind, void *x, u64 lease);
+/* deal_put() where that has room; false: it has none, and the deal is as before. */
+bool deal_put_fits(struct deal *d, enum key_kind kind, void *x);
 /* Delete a key, which is as in the copy. */
 void deal_erase(struct deal *d, const struct key *k);
 /* True if another compare and another operation, and @bytes of values, have room. */
@@ -43,5 +45,16 @@ bool deal_has_room(const struct deal *d, size_t bytes);
 int deal_close(struct deal *d, unsigned int ms);
 /* Forget it. */
 void deal_drop(struct deal *d);
+
+#ifdef MESHD_CRASH_POINTS
+/* Of a test build, which defines it: the transaction is about to be made, or was (@done). */
+void deal_passes(const struct deal *d, bool done);
+#else
+static inline void deal_passes(const struct deal *d, bool done)
+{
+	(void)d;
+	(void)done;
+}
+#endif
 
 #endif

@@ -6,6 +6,7 @@
 
 #include "userspace/agent/drive.h"
 #include "userspace/format/view.h"
+#include "userspace/plan/setback.h"
 
 #define DRIVE_TXN_MS	5000
 
@@ -295,6 +296,39 @@ static int act(struct one *o, enum plan_extent_step what)
 	return !err;
 }
 
+/* The label, as it was seen, is above what the copy has now. */
+static bool is_above(const struct one *o, const struct plan_slot *slot, u32 generation)
+{
+	const struct obj_cluster *c = copy_obj(o->a->copy, &(struct key) { .kind = KEY_CLUSTER });
+	bool of_none = muuid_null(&o->volume_id);
+	const struct obj_volume *v = of_none ? NULL : about(o, KEY_VOLUME);
+	const struct obj_access *x = of_none ? NULL : about(o, KEY_ACCESS);
+
+	return c && plan_label_above(slot, generation, &c->plan, v ? &v->plan : NULL, x ? &x->plan : NULL);
+}
+
+/*
+ * A copy that is behind the store does not know of an attach a moment ago, which the label has. So the
+ * store is read after the label, which may have risen again meanwhile.
+ * Return: 1: the store was put back; 0: it was not; negative: the store's error.
+ */
+static int put_back(struct one *o)
+{
+	const struct plan_slot slot = o->slot;
+	u32 generation = o->f.label_generation;
+	int err = read_again(o);
+
+	if (err)
+		return err;
+	if (!is_above(o, &slot, generation))
+		return 0;
+	snprintf(o->a->above, sizeof(o->a->above), "the store was put back: the label of drive %s has extent %s "
+		 "under a later %s than the store knows. Nothing is decided until 'meshctl cluster recover'; what is "
+		 "attached goes on", muuid_str(&o->a->drive).s, muuid_str(&o->extent).s,
+		 is_above(o, &slot, 0) ? "attachment, or version of its volume," : "generation of the store");
+	return 1;
+}
+
 static int one_step(struct drive_agent *a, const struct muuid *extent)
 {
 	struct one o = { .a = a, .extent = *extent };
@@ -304,6 +338,10 @@ static int one_step(struct drive_agent *a, const struct muuid *extent)
 
 	look(&o);
 	what = plan_extent_step(&o.f, &t);
+	if (what == PLAN_X_STOP && !o.f.stopped && o.f.slot && is_above(&o, &o.slot, o.f.label_generation)) {
+		err = put_back(&o);
+		return err == 1 ? act(&o, what) : err;
+	}
 	if (what == PLAN_X_FRESH) {
 		err = read_again(&o);
 		if (err)

@@ -49,6 +49,8 @@ struct drive_agent {
 	void	*dev;
 	bool	stopped;	/* plan/setback.h */
 	bool	begun;
+	/* A sentence: its label is above the store, which was put back. For host_label_above(), which clears it. */
+	char	above[OBJ_WORDS];
 };
 
 /**

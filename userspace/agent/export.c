@@ -11,6 +11,7 @@
 #include "userspace/format/printable.h"
 
 #define EXPORT_TXN_MS	5000
+#define EXPORT_SLOW	5	/* seconds until the task says what it waits for */
 
 struct export_work {
 	struct export_work *next;
@@ -19,6 +20,9 @@ struct export_work {
 	struct export_disk disk;
 	struct label *label;	/* that is being written; NULL: not yet */
 	bool	labelled, owned;
+	bool	grown;		/* of an export again, as far as is possible ... */
+	u64	size;		/* ... to this one, of the label */
+	char	ungrown[OBJ_TEXT];	/* ... or why not */
 	bool	left, unwiped;	/* of an unexport: served no more; the label could not be wiped */
 };
 
@@ -305,6 +309,8 @@ static int end_export(struct step *s, enum export_answer a)
 	memcpy(out.serial, disk->serial, sizeof(out.serial));
 	if (s->args.name[0])
 		memcpy(out.name, s->args.name, sizeof(out.name));
+	if (s->w->size)
+		out.size = s->w->size;
 	if (a == EXPORT_FRESH) {
 		out.size = disk->size;
 		out.lba = disk->lba;
@@ -312,11 +318,33 @@ static int end_export(struct step *s, enum export_answer a)
 		out.sequence = s->w->label->sequence;
 	}
 	t.state = OBJ_TASK_DONE;
-	t.step[0] = t.error[0] = 0;
+	t.error[0] = 0;
+	snprintf(t.step, sizeof(t.step), "%s", s->w->ungrown);
 	deal_begin(&d, e->copy);
 	deal_same(&d, &cluster);
 	deal_put(&d, KEY_DRIVE, &out, 0);
 	return write_or_fail(s, &d, &t);
+}
+
+/* A drive whose label cannot grow is served as it was. */
+static int grow(struct step *s)
+{
+	struct export_agent *e = s->e;
+	struct export_work *w = s->w;
+	const char *words;
+	int err;
+
+	if (w->grown || !e->ops->grow)
+		return 0;
+	err = e->ops->grow(e->machine, &s->task->drive, &w->size);
+	if (err == -EINPROGRESS)
+		return err;
+	words = e->ops->words(e->machine);
+	if (err)
+		snprintf(w->ungrown, sizeof(w->ungrown), "it does not grow: %.40s",
+			 words && words[0] ? words : strerror(-err));
+	w->grown = true;
+	return 0;
 }
 
 static int export_step(struct step *s)
@@ -349,6 +377,8 @@ static int export_step(struct step *s)
 	ret = e->ops->take(e->machine, s->args.path, &s->task->drive);
 	if (ret)
 		return ret == -EINPROGRESS ? 0 : fail_by(s, "it cannot be served", ret);
+	if (a == EXPORT_AGAIN && grow(s))
+		return 0;
 	return end_export(s, a);
 }
 
@@ -405,6 +435,19 @@ static int begin_unexport(struct step *s, const struct obj_drive *d)
 	return write_or_fail(s, &deal, &t);
 }
 
+/* A drive that hangs keeps the task for as long. Its volumes do not wait. */
+static int taken_away(struct step *s)
+{
+	struct obj_task t = *s->task;
+	struct deal d;
+
+	if (!s->args.preempt || t.step[0] || s->e->now - t.changed < EXPORT_SLOW)
+		return 0;
+	snprintf(t.step, sizeof(t.step), "its volumes have lost it; it goes when its commands have ended");
+	deal_begin(&d, s->e->copy);
+	return write_or_fail(s, &d, &t);
+}
+
 /*
  * @go: the drive is served no more. Else it waits, or the task has failed. A label that cannot be
  * wiped, since the drive fails, is not taken up again: the store does not know it any more.
@@ -413,16 +456,17 @@ static int leave(struct step *s, bool wipe, bool *go)
 {
 	struct export_agent *e = s->e;
 	struct export_work *w = s->w;
+	unsigned int how = (wipe && !w->unwiped ? EXPORT_WIPE : 0) | (s->args.preempt ? EXPORT_PREEMPT : 0);
 	int err = 0;
 
 	if (!w->left)
-		err = e->ops->leave(e->machine, &s->task->drive, wipe && !w->unwiped);
+		err = e->ops->leave(e->machine, &s->task->drive, how);
 	if (err == -EINPROGRESS)
-		return 0;
+		return taken_away(s);
 	if (err == -ENOTEMPTY)
 		return fail(s, "its label names extents that the store does not know yet: 'meshctl drive list' shows them "
 			    "in a while. The drive takes no new ones; 'meshctl drive export' reverts that");
-	if (err && err != -ENODEV && wipe && !w->unwiped) {
+	if (err && err != -ENODEV && err != -EEXIST && wipe && !w->unwiped) {
 		w->unwiped = true;
 		return leave(s, wipe, go);
 	}

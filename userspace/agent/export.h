@@ -3,7 +3,7 @@
  * Drives that come and go by command: tasks that name a host, which its own agent carries out.
  *
  *   drive export     [host] path [force] [erase_label] [local] [name]
- *   drive unexport   drive [force]
+ *   drive unexport   drive [force] [preempt]
  *
  *     the disk as it is --- export_verdict(), pure: may it become a drive?      export_judge.c
  *          |
@@ -11,6 +11,7 @@
  *          |
  *     label written (export_ops), served --- transaction: drive/D, the task has ended
  *
+ *     drive that was one before: its label grows with its device, then drive/D has that size
  *     drive of another host that has left it: drive/D names this host first, then its label does
  *
  *     unexport:  task running, drive/D draining: no extent is placed there any more
@@ -46,7 +47,14 @@ struct export_disk {
 	u32	generation;
 	bool	bare;			/* the label names no extent; false where that is not known */
 	bool	left;			/* LABEL_F_UNEXPORTED */
+	u64	number;			/* of the device in the kernel: its name may be another's later */
+	bool	known;			/* this host's file has the device that the drive was on last: ... */
+	char	known_wwid[OBJ_WWID], known_serial[OBJ_TEXT];
 };
+
+/* How a drive leaves. */
+#define EXPORT_WIPE	1U	/* nothing shows any more that it was a drive */
+#define EXPORT_PREEMPT	2U	/* although it is open: its I/O fails; its label is written if it can be */
 
 /**
  * struct export_ops - -EINPROGRESS as in struct host_ops
@@ -55,20 +63,23 @@ struct export_disk {
  * @take: serve the drive whose label is on the disk at @path: from now on an agent of it runs. 0, too,
  *	where it is served from there already; -EEXIST: it is served from another disk. The label's
  *	LABEL_F_UNEXPORTED goes
- * @leave: serve it no more; @wipe: nothing shows any more that it was a drive, else its label has
- *	LABEL_F_UNEXPORTED. -ENOTEMPTY: @wipe, and its label names an extent, so nothing was done;
- *	-ENODEV: it is not served
+ * @leave: serve it no more; @how: bits of EXPORT_WIPE, without which its label has LABEL_F_UNEXPORTED,
+ *	and of EXPORT_PREEMPT. -ENOTEMPTY: to be wiped, and its label names an extent, so nothing was
+ *	done; -EBUSY, -EEXIST: it is open, or came back, and stays; -ENODEV: it is not served
  * @words: a sentence about the last error, without its subject; NULL or empty: none
  * @own: the label's owner becomes @host, durably in both copies, all else in it stays; 0, too,
  *	where it is. Before @take, of a drive that was another host's. NULL: not possible
+ * @grow: the label of a drive that is served has all of its device, which may have grown; @size: of the
+ *	label, set on an error as well. NULL: not possible
  */
 struct export_ops {
 	int	(*probe)(void *m, const char *path, struct export_disk *out);
 	int	(*label_first)(void *m, const char *path, const struct label *l);
 	int	(*take)(void *m, const char *path, const struct muuid *drive);
-	int	(*leave)(void *m, const struct muuid *drive, bool wipe);
+	int	(*leave)(void *m, const struct muuid *drive, unsigned int how);
 	const char *(*words)(void *m);
 	int	(*own)(void *m, const char *path, const struct muuid *drive, const struct muuid *host);
+	int	(*grow)(void *m, const struct muuid *drive, u64 *size);
 };
 
 /* Of a task that is carried out: what would be found out again after a restart. */
@@ -138,7 +149,8 @@ bool export_take(const struct export_disk *d, const struct obj_drive *key, const
  * export_take_alone() - the same while the store is away: what the label and the host's file say
  * @seen: the store that this host followed last
  *
- * After a power cut each host serves what it has, in any order. The caller takes neither of two disks
+ * After a power cut each host serves what it has, in any order. World-wide id and serial are compared with
+ * the host's own file, as export_take() does it with the store. The caller takes neither of two disks
  * with one label. What the store knows better it says later: the agent of the drive then does nothing
  * for a drive of another host.
  */

@@ -93,6 +93,13 @@ static enum export_answer known(struct judged *j)
 			 muuid_str(&d->drive).s);
 		return lose_label(j, is);
 	}
+	if (key->lba != d->disk.lba) {
+		char is[OBJ_WORDS];
+
+		snprintf(is, sizeof(is), "has the label of drive %s, of blocks of %u bytes, and has blocks of %u: its "
+			 "volumes cannot be written there", muuid_str(&d->drive).s, key->lba, d->disk.lba);
+		return lose_label(j, is);
+	}
 	if (key->local != j->r->local)
 		return refuse(j, "%s is drive %s, %s, and never both. Unexport it first", d->disk.path,
 			      muuid_str(&d->drive).s, key->local ? "a local one of its host" : "an exported one");
@@ -193,6 +200,8 @@ static const char *against(const struct export_disk *d, const struct obj_drive *
 		return "it was forgotten: 'meshctl drive export --erase-label' makes it a new drive";
 	if (!is_same_device(key, &d->disk))
 		return "it is another device than the one with this label: a copy of it";
+	if (key->lba != d->disk.lba)
+		return "it has blocks of another size than the drive: it was formatted again, or is a copy";
 	if (!muuid_equal(&key->plan.host, host))
 		return "it is another host's: 'meshctl drive export' here, once it has left that one";
 	if (key->plan.wanted == PLAN_OUT)
@@ -240,6 +249,10 @@ bool export_take_alone(const struct export_disk *d, const struct plan_seen *seen
 		no = "it was unexported";
 	else if (d->network)
 		no = "it is reached by a network";
+	else if (!d->known)
+		no = "this host has no file of the device that the drive was on";
+	else if (strcmp(d->known_wwid, d->disk.wwid) || strcmp(d->known_serial, d->disk.serial))
+		no = "it is another device than the one with this label: a copy of it";
 	return no ? not_taken(why, size, "%s has the label of drive %s, and is not taken up while the store is away: %s",
 			      d->disk.path, muuid_str(&d->drive).s, no) : true;
 }

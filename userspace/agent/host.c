@@ -15,6 +15,7 @@
 #define HOST_RETRY_MS	2000	/* each call to a store that is away takes its time-out */
 
 static const struct key cluster_key = { .kind = KEY_CLUSTER };
+static const struct key recover_key = { .kind = KEY_RECOVER };
 
 static struct key own_key(const struct host_agent *h, enum key_kind kind)
 {
@@ -87,6 +88,16 @@ static int seen_write(struct host_agent *h, u64 now_ms)
 	return 1;
 }
 
+/* True once if the store is not the one, or is behind the one, that this host has talked to before. */
+static bool is_other(struct host_agent *h, const struct store_identity *id)
+{
+	bool other = h->store_id[0] && (strcmp(h->store_id, id->id) || id->revision < h->store_revision);
+
+	snprintf(h->store_id, sizeof(h->store_id), "%s", id->id);
+	h->store_revision = id->revision;
+	return other;
+}
+
 /* Return: 1: @now is what the store is; 0: that cannot be said yet; negative: the store's error. */
 static int store_as_it_is(struct host_agent *h, u64 now_ms, struct plan_seen *now)
 {
@@ -97,6 +108,8 @@ static int store_as_it_is(struct host_agent *h, u64 now_ms, struct plan_seen *no
 
 	if (err)
 		return err;
+	if (is_other(h, &id))
+		copy_again(h->copy);
 	if (!copy_whole(h->copy))
 		return 0;
 	i = copy_get(h->copy, &cluster_key);
@@ -185,6 +198,12 @@ static int follow(struct host_agent *h, u64 now_ms)
 		say_old(h, now_ms, &now);
 	if (!is_followed(v))
 		return 0;
+	if (copy_get(h->copy, &recover_key)) {
+		enter(h, HOST_STOPPED, now_ms, "the cluster store is being recovered: nothing is decided until that has "
+		      "ended. If it was interrupted, 'meshctl cluster recover' on a store host goes on with it; what is "
+		      "attached goes on");
+		return 0;
+	}
 	if (h->label_why[0] && now.generation <= h->label_generation) {
 		enter(h, HOST_STOPPED, now_ms, "%s", h->label_why);
 		return 0;
@@ -357,11 +376,21 @@ static int describe(struct host_agent *h, const struct obj_host *is, int *n)
 	return ret;
 }
 
+/* A temperature that moves by some degrees is no reason to write. */
+static bool smart_same(const struct obj_smart *a, const struct obj_smart *b)
+{
+	int apart = a->temperature - b->temperature;
+
+	return a->known == b->known && a->warning == b->warning && a->used == b->used && a->spare == b->spare &&
+	       a->media_errors == b->media_errors && apart < 5 && apart > -5;
+}
+
 static bool disk_same(const struct obj_disk *a, const struct obj_disk *b)
 {
 	return !strcmp(a->path, b->path) && !strcmp(a->model, b->model) && !strcmp(a->wwid, b->wwid) &&
 	       !strcmp(a->serial, b->serial) && a->size == b->size && a->lba == b->lba &&
-	       muuid_equal(&a->drive, &b->drive) && a->exportable == b->exportable && !strcmp(a->why, b->why);
+	       muuid_equal(&a->drive, &b->drive) && a->exportable == b->exportable && !strcmp(a->why, b->why) &&
+	       smart_same(&a->smart, &b->smart);
 }
 
 static int by_path(const void *a, const void *b)

@@ -63,6 +63,9 @@ struct host_agent {
 
 	struct obj_seen noting;	/* what seen_put() is at */
 	bool	is_noting;
+	/* What the copy was read from: the store's id, and the highest revision of it; empty: none yet. */
+	char	store_id[STORE_ID_MAX];
+	u64	store_revision;
 	bool	sure;		/* the last turn has judged the store, and @seen is of then */
 	bool	announced;	/* alive/H was put on @lease */
 	u64	tried_ms;	/* of HOST_AWAY: when the store was tried last */

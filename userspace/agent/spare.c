@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "userspace/agent/event.h"
 #include "userspace/agent/spare.h"
 #include "userspace/agent/task_child.h"
 #include "userspace/plan/spare.h"
@@ -84,12 +85,33 @@ static int watch(struct spares *s, u64 now_ms)
 	return err;
 }
 
+u64 spare_delay(const struct obj_cluster *c)
+{
+	const json_t *x = c ? json_object_get(c->settings, "spare_delay") : NULL;
+
+	return json_is_integer(x) && json_integer_value(x) >= 0 ? (u64)json_integer_value(x) : SPARE_DELAY;
+}
+
 static u64 delay_ms(const struct copy *c)
 {
-	const struct obj_cluster *o = copy_obj(c, &(struct key) { .kind = KEY_CLUSTER });
-	const json_t *x = o ? json_object_get(o->settings, "spare_delay") : NULL;
+	return spare_delay(copy_obj(c, &(struct key) { .kind = KEY_CLUSTER })) * 1000;
+}
 
-	return (json_is_integer(x) && json_integer_value(x) >= 0 ? (u64)json_integer_value(x) : SPARE_DELAY) * 1000;
+static void describe(struct spares *s, const struct obj_volume *v, u32 place, struct obj_event *e)
+{
+	const struct layout_member *m = &v->record->member[place];
+	const struct obj_drive *d = copy_obj(s->tasks->copy, &(struct key) { .kind = KEY_DRIVE, .drive = m->drive });
+	const struct obj_host *h = copy_obj(s->tasks->copy, &(struct key) { .kind = KEY_HOST,
+					    .host = d ? d->plan.host : m->target });
+	u32 left = layout_spares_left(v->record);
+
+	event_begin(e, &s->tasks->lead->host, "spare");
+	e->volume = v->plan.uuid;
+	e->drive = m->drive;
+	event_words(e, "volume %s: a spare takes the place of member %u (drive %s, host %s), which is lost; %u of "
+		    "%u spares are left", v->record->name, place, muuid_str(&m->drive).s, h ? h->name : muuid_str(&m->target).s,
+		    left ? left - 1 : 0, v->record->spares);
+	e->details = json_pack("{s:i}", "member", place);
 }
 
 /* The replacement is decided from these objects. */
@@ -99,8 +121,10 @@ static int request(struct spares *s, const struct obj_volume *v, u32 place)
 	struct key k = { .volume = v->plan.uuid };
 	struct deal *d = malloc(sizeof(*d));
 	json_t *args = json_pack("{s:i, s:b}", "place", place, "spare", 1);
+	struct obj_event e;
 	int ret = d && args ? 0 : -ENOMEM;
 
+	describe(s, v, place, &e);
 	if (!ret) {
 		deal_begin(d, t->copy);
 		lead_compare(d);
@@ -109,10 +133,14 @@ static int request(struct spares *s, const struct obj_volume *v, u32 place)
 			deal_same(d, &k);
 		}
 		ret = task_child_put(t, d, "volume replace", &v->plan.uuid, args);
+		deal_put(d, KEY_EVENT, &e, 0);
 		if (!ret)
 			ret = deal_close(d, SPARE_TXN_MS);
 		deal_drop(d);
 	}
+	if (ret == 1 && s->report)
+		s->report(s->priv, &e);
+	obj_free(KEY_EVENT, &e);
 	json_decref(args);
 	free(d);
 	return ret;

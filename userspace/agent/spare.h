@@ -3,7 +3,7 @@
  * The controller replaces lost members by spares: it requests tasks "volume replace".
  *
  *   alive/H, device/H, host/H  -->  since when each member's drive is away (in memory)
- *   volume/V, access/V, roster/V --> plan_spare() --> task/T: replace, which counts the spare
+ *   volume/V, access/V, roster/V --> plan_spare() --> task/T: replace, which counts the spare; event/H/S
  *
  * A controller that begins to lead counts from then on: a spare comes later, never too early.
  */
@@ -18,6 +18,9 @@ struct spare_watch;
 
 struct spares {
 	struct tasks *tasks;	/* its copy follows device/, too */
+	/* The event of a request, which is in the store; NULL: reported there alone. */
+	void	(*report)(void *priv, const struct obj_event *e);
+	void	*priv;
 	struct spare_watch *watch;	/* of this file, as the next one */
 	u32	watches;
 };
@@ -29,6 +32,8 @@ struct spares {
  * Return: number of tasks that were requested; 0; negative: the store's error.
  */
 int spares_turn(struct spares *s, u64 now_ms);
+/* Seconds that a drive is away before a spare takes its place. NULL: the usual one. */
+u64 spare_delay(const struct obj_cluster *c);
 /* Forget what was seen: to be called when this host does not lead, and at the end. */
 void spares_end(struct spares *s);
 

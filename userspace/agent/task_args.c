@@ -157,6 +157,7 @@ static const struct field unexport_args[] = {
 	FIELD_UUID("host", struct drive_args, host, .flags = FIELD_MAY),
 	FIELD_UUID("drive", struct drive_args, drive),
 	FIELD_BOOL("force", struct drive_args, force, .flags = FIELD_MAY),
+	FIELD_BOOL("preempt", struct drive_args, preempt, .flags = FIELD_MAY),
 	{ .name = NULL }
 };
 

@@ -12,7 +12,7 @@
  *   volume set       [name] [spares|no_spares] [allow]
  *   volume delete    [preempt]
  *   drive export     [host] path [force] [erase_label] [local] [name]
- *   drive unexport   [host] drive [force]
+ *   drive unexport   [host] drive [force] [preempt]
  */
 #ifndef AGENT_TASK_ARGS_H
 #define AGENT_TASK_ARGS_H
@@ -60,7 +60,7 @@ struct drive_args {
 	struct muuid host;		/* null: where the task was requested */
 	char	path[OBJ_PATH];
 	char	name[OBJ_TEXT];		/* empty: none */
-	bool	force, erase_label, local;
+	bool	force, erase_label, local, preempt;
 	struct muuid drive;
 };
 

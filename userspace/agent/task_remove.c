@@ -61,32 +61,58 @@ static int facts(struct removal *r, const struct task_args *a)
 			r->facts.stores += h->plan.role == PLAN_STORE && !h->plan.removed;
 	}
 	r->facts.host = r->host ? &r->host->plan : NULL;
+	r->facts.wants = copy_next(r->t->copy, &(struct key) { .kind = KEY_WANT, .host = a->host }, 1, NULL);
 	r->facts.alive = copy_get(r->t->copy, &(struct key) { .kind = KEY_ALIVE, .host = a->host });
 	return drives(r, &a->host);
 }
 
-/* That it is not alive, and the only one or not, is what was decided from. */
-static void bury(struct removal *r)
+/* What the host wants attached, as much as has room. */
+static void erase_wants(struct removal *r)
 {
-	struct key k = { .kind = KEY_ALIVE, .host = r->host->plan.uuid };
-	struct obj_host out = *r->host;
+	const struct muuid *host = &r->host->plan.uuid;
+	struct key k = { .kind = KEY_WANT, .host = *host };
 	const struct copy_item *i = NULL;
 
-	if (r->facts.lost)
-		deal_same(&r->deal, &k);
-	for (u32 d = 0; d < r->facts.drives && deal_has_room(&r->deal, 0); d++)
-		deal_same(&r->deal, &(struct key) { .kind = KEY_DRIVE, .drive = r->drive[d].uuid });
-	k.kind = KEY_WANT;
-	while ((i = copy_next(r->t->copy, &k, 1, i)) && r->deal.ops < STORE_OPS_MAX / 2) {
+	while ((i = copy_next(r->t->copy, &k, 1, i)) && r->deal.compares < STORE_OPS_MAX - 4) {
 		const struct key writer = { .kind = KEY_WRITER, .volume = i->key.volume };
 		const struct obj_writer *w = copy_obj(r->t->copy, &writer);
 
 		deal_erase(&r->deal, &i->key);
-		if (w && muuid_equal(&w->host, &out.plan.uuid))
+		if (w && muuid_equal(&w->host, host))
 			deal_erase(&r->deal, &writer);
+	}
+}
+
+/*
+ * That it is not alive, and its drives, are what was decided from. A controller alone writes extents:
+ * this one has, as the deal compares, or the drive's agent, which adopts what a label has. Drives that
+ * have no room among the compares are read from the store now.
+ */
+static int bury(struct removal *r)
+{
+	struct key k = { .kind = KEY_ALIVE, .host = r->host->plan.uuid };
+	struct obj_host out = *r->host;
+	int err = 0;
+
+	if (r->facts.lost)
+		deal_same(&r->deal, &k);
+	for (u32 d = 0; d < r->facts.drives && !r->facts.lost && !err; d++) {
+		const struct key drive = { .kind = KEY_DRIVE, .drive = r->drive[d].uuid };
+		const struct obj_drive *now;
+
+		if (r->deal.compares < STORE_OPS_MAX / 2) {
+			deal_same(&r->deal, &drive);
+			continue;
+		}
+		err = copy_fresh(r->t->copy, &drive);
+		now = err ? NULL : copy_obj(r->t->copy, &drive);
+		if (now && now->plan.extents)
+			err = -EAGAIN;
 	}
 	out.plan.removed = true;
 	deal_put(&r->deal, KEY_HOST, &out, 0);
+	erase_wants(r);
+	return err;
 }
 
 static int forget(struct removal *r, const struct muuid *drive)
@@ -123,7 +149,10 @@ static int act(struct removal *r, const struct plan_remove_step *s)
 		finish(r, OBJ_TASK_FAILED, why[s->why]);
 		break;
 	case PLAN_R_TOMB:
-		bury(r);
+		err = bury(r);
+		break;
+	case PLAN_R_WANTS:
+		erase_wants(r);
 		break;
 	case PLAN_R_FORGET:
 		err = forget(r, &s->drive);
@@ -132,6 +161,8 @@ static int act(struct removal *r, const struct plan_remove_step *s)
 		finish(r, r->task->plan.cancel ? OBJ_TASK_CANCELLED : OBJ_TASK_DONE, "");
 		break;
 	}
+	if (err == -EAGAIN)
+		return 0;
 	deal_put(&r->deal, KEY_TASK, &r->next, 0);
 	if (!err && r->t->crash && r->t->crash(r->t->arg))
 		err = -ECANCELED;

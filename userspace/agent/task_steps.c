@@ -18,6 +18,7 @@ struct making {
 	const struct task_facts *f;
 	const struct plan_task_step *s;
 	struct obj_task task;		/* as it is to be written */
+	u32	drives;			/* that the deal writes */
 	struct deal deal;
 };
 
@@ -70,15 +71,20 @@ static void begin(struct making *m, struct tasks *t, const struct task_facts *f,
 	compare(m);
 }
 
-/* The task goes with each step, so no step of it is done twice from one state. */
-static int end(struct making *m)
+static int commit(struct making *m)
 {
-	deal_put(&m->deal, KEY_TASK, &m->task, 0);
 	if (m->t->crash && m->t->crash(m->t->arg)) {
 		deal_drop(&m->deal);
 		return -ECANCELED;
 	}
 	return deal_close(&m->deal, STEP_TXN_MS);
+}
+
+/* The task goes with each step, so no step of it is done twice from one state. */
+static int end(struct making *m)
+{
+	deal_put(&m->deal, KEY_TASK, &m->task, 0);
+	return commit(m);
 }
 
 /* A task that cannot be done frees what it has allocated, as one that is cancelled. */
@@ -174,14 +180,22 @@ static int place(struct making *m)
 	return ret;
 }
 
-/* The drive with another list of extents. @extent: the step's; freed after end(). */
-static void put_drive(struct making *m, const struct obj_drive *d, struct plan_extent *extent, u32 extents)
+/*
+ * The drive with another list of extents, which ends with this call. The first drive of a transaction
+ * goes into it in any case. False: the drive is one of a later transaction.
+ */
+static bool put_drive(struct making *m, const struct obj_drive *d, struct plan_extent *extent, u32 extents)
 {
 	struct obj_drive out = *d;
 
 	out.plan.extent = extent;
 	out.plan.extents = extents;
-	deal_put(&m->deal, KEY_DRIVE, &out, 0);
+	if (m->drives && !deal_put_fits(&m->deal, KEY_DRIVE, &out))
+		return false;
+	if (!m->drives)
+		deal_put(&m->deal, KEY_DRIVE, &out, 0);
+	m->drives++;
+	return true;
 }
 
 static const struct obj_drive *drive(const struct making *m, const struct muuid *uuid)
@@ -210,55 +224,60 @@ static bool overlaps(const struct obj_drive *d, const struct plan_task_put *p)
 }
 
 /*
- * All puts of the range that are on one drive. False: its room is another's by now, or the drive leaves,
- * and its label is perhaps wiped already.
+ * All puts of the range that are on one drive. Return: 0; -EAGAIN: they have the next transaction;
+ * -ENOSPC: the drive's room is another's by now, or the drive leaves, and its label is perhaps wiped
+ * already; -ENOMEM.
  */
-static bool allocate_on(struct making *m, struct plan_task_put *put, const struct muuid *uuid)
+static int allocate_on(struct making *m, const struct plan_task_put *put, const struct muuid *uuid)
 {
 	const struct obj_drive *d = drive(m, uuid);
 	struct plan_extent *x = d ? calloc(d->plan.extents + m->s->nr, sizeof(*x)) : NULL;
-	u32 n;
+	u32 n, i;
+	int err = 0;
 
 	if (!x)
-		return false;
+		return d ? -ENOMEM : -ENOSPC;
 	n = d->plan.extents;
-	for (u32 i = 0; i < n; i++)
+	for (i = 0; i < n; i++)
 		x[i] = d->plan.extent[i];
-	for (u32 i = m->s->first; i < m->s->first + m->s->nr; i++) {
+	for (i = m->s->first; i < m->s->first + m->s->nr && !err; i++) {
 		if (!muuid_equal(&put[i].drive, uuid) || has_extent(d, &put[i].extent))
 			continue;
-		if (d->plan.wanted != PLAN_IN || overlaps(d, &put[i]) || n == LABEL_EXTENTS_MAX) {
-			free(x);
-			return false;
-		}
-		x[n++] = (struct plan_extent) { .uuid = put[i].extent, .volume = m->task.volume,
-						.place = put[i].place, .state = PLAN_WANTED,
-						.start = put[i].start, .length = put[i].length };
+		if (d->plan.wanted != PLAN_IN || overlaps(d, &put[i]) || n == LABEL_EXTENTS_MAX)
+			err = -ENOSPC;
+		else
+			x[n++] = (struct plan_extent) { .uuid = put[i].extent, .volume = m->task.volume,
+							.place = put[i].place, .state = PLAN_WANTED,
+							.start = put[i].start, .length = put[i].length };
 	}
-	put_drive(m, d, x, n);
+	if (!err && n > d->plan.extents && !put_drive(m, d, x, n))
+		err = -EAGAIN;
 	free(x);
-	return true;
+	return err;
 }
 
+/* As many drives as one transaction has room for: the next step does the rest. */
 static int allocate(struct making *m)
 {
-	struct plan_task_put *put = (struct plan_task_put *)m->task.plan.put;
+	const struct plan_task_put *put = m->task.plan.put;
+	int err = 0;
 
-	for (u32 i = m->s->first; i < m->s->first + m->s->nr; i++) {
+	deal_put(&m->deal, KEY_TASK, &m->task, 0);
+	for (u32 i = m->s->first; i < m->s->first + m->s->nr && !err; i++) {
 		bool done = false;
 
 		for (u32 k = m->s->first; k < i && !done; k++)
 			done = muuid_equal(&put[k].drive, &put[i].drive);
-		if (done)
-			continue;
-		if (!allocate_on(m, put, &put[i].drive)) {
-			deal_drop(&m->deal);
-			begin(m, m->t, m->f, m->s);
-			return fail(m, "the room that was chosen on a drive was taken by another task, or the drive "
-				    "leaves; type the command again");
-		}
+		if (!done)
+			err = allocate_on(m, put, &put[i].drive);
 	}
-	return end(m);
+	if (err == -ENOSPC) {
+		deal_drop(&m->deal);
+		begin(m, m->t, m->f, m->s);
+		return fail(m, "the room that was chosen on a drive was taken by another task, or the drive "
+			    "leaves; type the command again");
+	}
+	return err && err != -EAGAIN ? err : commit(m);
 }
 
 static int bar(struct making *m)
@@ -366,6 +385,50 @@ static int left(struct making *m)
 	return ret;
 }
 
+/* True if the extent of a put is ready, as the copy has it now. */
+static bool is_ready(const struct making *m, const struct plan_task_put *p)
+{
+	const struct obj_drive *d = drive(m, &p->drive);
+
+	for (u32 i = 0; d && i < d->plan.extents; i++) {
+		if (muuid_equal(&d->plan.extent[i].uuid, &p->extent))
+			return d->plan.extent[i].state == PLAN_READY;
+	}
+	return false;
+}
+
+/*
+ * The puts' extents are as was decided from: their drives are compared, as many as one transaction
+ * compares. Those of the others are read from the store now. Only a controller takes an extent that
+ * is ready away, and the deal compares that this one has led since before these reads.
+ *
+ * Return: 1; 0: decide again; or the store's error. What the facts have of drives is gone by then.
+ */
+static int same_puts(struct making *m)
+{
+	const struct obj_task *task = &m->task;
+
+	for (u32 i = 0; i < task->plan.puts; i++) {
+		const struct plan_task_put *p = &task->plan.put[i];
+		struct key k = { .kind = KEY_DRIVE, .drive = p->drive };
+		bool read = false;
+		int err;
+
+		if (deal_has_room(&m->deal, 0)) {
+			deal_same(&m->deal, &k);
+			continue;
+		}
+		for (u32 n = 0; n < i && !read; n++)
+			read = muuid_equal(&task->plan.put[n].drive, &p->drive);
+		err = read ? 0 : copy_fresh(m->t->copy, &k);
+		if (err)
+			return err;
+		if (!is_ready(m, p))
+			return 0;
+	}
+	return 1;
+}
+
 static int change(struct making *m)
 {
 	struct obj_volume v = *m->f->volume;
@@ -393,17 +456,14 @@ static int change(struct making *m)
 	if (ret) {
 		ret = made(m, ret, &x);
 	} else {
-		for (u32 i = 0; i < m->task.plan.puts; i++) {
-			struct key k = { .kind = KEY_DRIVE, .drive = m->task.plan.put[i].drive };
-
-			deal_same(&m->deal, &k);
-		}
 		v.record = x.layout;
 		unbar(m, &v, places);
 		deal_put(&m->deal, KEY_VOLUME, &v, 0);
 		m->task.stage = PLAN_TASK_DECIDED;
 		m->task.plan.version = x.layout->version;
-		ret = end(m);
+		deal_put(&m->deal, KEY_TASK, &m->task, 0);
+		ret = same_puts(m);
+		ret = ret > 0 ? commit(m) : ret;
 	}
 	free(leaving);
 	task_args_free(&a);
@@ -432,28 +492,28 @@ static int doom(struct making *m)
 /* Extents of as many drives as fit: the next step does the rest. */
 static int free_extents(struct making *m)
 {
-	u32 drives = 0;
+	bool room = true;
 
-	for (u32 i = 0; i < m->f->f.drives && drives < PLAN_TASK_DRIVES; i++) {
+	deal_put(&m->deal, KEY_TASK, &m->task, 0);
+	for (u32 i = 0; i < m->f->f.drives && room && m->drives < PLAN_TASK_DRIVES; i++) {
 		const struct obj_drive *d = drive(m, &m->f->f.drive[i].uuid);
-		struct plan_extent *x;
+		struct plan_extent *x = calloc(d->plan.extents + 1, sizeof(*x));
 		bool any = false;
 
-		x = calloc(d->plan.extents + 1, sizeof(*x));
-		for (u32 k = 0; x && k < d->plan.extents; k++) {
+		if (!x)
+			return -ENOMEM;
+		for (u32 k = 0; k < d->plan.extents; k++) {
 			x[k] = d->plan.extent[k];
 			if (!plan_task_frees(&m->f->f, &x[k]))
 				continue;
 			x[k].state = PLAN_FREEING;
 			any = true;
 		}
-		if (any && (!drives || deal_has_room(&m->deal, STORE_VALUE_MAX / 4))) {
-			put_drive(m, d, x, d->plan.extents);
-			drives++;
-		}
+		if (any)
+			room = put_drive(m, d, x, d->plan.extents);
 		free(x);
 	}
-	return end(m);
+	return commit(m);
 }
 
 static void erase(struct making *m, enum key_kind kind)

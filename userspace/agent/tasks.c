@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,6 +25,7 @@ bool task_is_due(const struct copy *c, const struct obj_task *task)
 
 /* Of one task, before the others get their turn. */
 #define STEPS_MAX	64
+#define STUCK_TXN_MS	10000
 
 /* Those that are of no volume have no step table. */
 static int of_drives(struct tasks *t, const struct obj_task *task)
@@ -71,6 +73,37 @@ static int run(struct tasks *t, const struct key *k)
 	return n;
 }
 
+/* An error that the objects of one task have: the store serves the others. */
+static bool is_of_one(int err)
+{
+	return err == -E2BIG || err == -EINVAL || err == -ERANGE || err == -EUCLEAN;
+}
+
+/* The reason is written once, and the step is tried again whenever an object has changed. */
+static int stuck(struct tasks *t, const struct key *k, int err)
+{
+	const struct obj_task *task = copy_obj(t->copy, k);
+	const char *what = err == -E2BIG ? "too large for one transaction" : strerror(-err);
+	struct deal *d;
+	struct obj_task x;
+	int ret;
+
+	if (!task || !strcmp(task->step, what))
+		return 0;
+	d = malloc(sizeof(*d));
+	if (!d)
+		return -ENOMEM;
+	x = *task;
+	x.changed = t->now;
+	snprintf(x.step, sizeof(x.step), "%s", what);
+	deal_begin(d, t->copy);
+	lead_compare(d);
+	deal_put(d, KEY_TASK, &x, 0);
+	ret = deal_close(d, STUCK_TXN_MS);
+	free(d);
+	return is_of_one(ret) || ret > 0 ? 0 : ret;
+}
+
 int tasks_turn(struct tasks *t)
 {
 	const struct key all = { .kind = KEY_TASK };
@@ -85,6 +118,8 @@ int tasks_turn(struct tasks *t)
 		ret = run(t, &k[at]);
 		if (ret > 0)
 			done += ret;
+		else if (is_of_one(ret))
+			ret = stuck(t, &k[at], ret);
 	}
 	free(k);
 	return ret < 0 ? ret : done;

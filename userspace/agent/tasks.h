@@ -31,8 +31,9 @@ int tasks_follow(struct copy *c);
 /**
  * tasks_turn() - do what can be done now
  *
- * Return: number of transactions that were made; 0: every task waits, or has ended; negative: the
- * store's error.
+ * A task whose step cannot be made, as one that is too large for a transaction, waits and says so:
+ * those behind it have their turn. Return: number of transactions that were made; 0: every task
+ * waits, or has ended; negative: the store's error.
  */
 int tasks_turn(struct tasks *t);
 

@@ -407,18 +407,30 @@ static int put_back(struct api *a, struct api_attach *t)
 	return ret == -EINPROGRESS ? ret : t->err;
 }
 
+/* This host's kernel has it, whatever the store says. */
+static bool kernel_has(const struct api *a, const struct api_attach *t)
+{
+	json_t *k = a->d->volumes && muuid_equal(&t->host, &a->d->host) ? volumes_show(a->d->volumes, &t->volume) : NULL;
+	bool has = k;
+
+	json_decref(k);
+	return has;
+}
+
+/* Wants of a store that was put back are of before, or are missing: one of now is written in any case. */
 static int begin_detach(struct api *a, struct api_attach *t)
 {
 	const struct obj_want *w = want_get(a, &t->host, &t->volume);
+	bool back = host_stopped(&a->d->self);
 
-	if (!w) {
+	if (!w && !(back && kernel_has(a, t))) {
 		api_note(a, "volume %s is not attached on host %s", api_volume_name(a, &t->volume).s,
 			 api_host_name(a, &t->host).s);
 		t->put = true;
 		return 0;
 	}
-	t->mode = w->mode;
-	if (w->mode != PLAN_NONE || (api_flag(a, "force") && !w->force))
+	t->mode = w ? w->mode : PLAN_NONE;
+	if (t->mode != PLAN_NONE || back || (api_flag(a, "force") && !w->force))
 		return put_detach(a, t, PLAN_NONE);
 	t->put = true;
 	t->since_ms = store_now_ms();
@@ -449,6 +461,10 @@ static int detach_step(struct api *a, struct api_attach *t)
 		t->err = api_fail(a, -EBUSY, "in-use", "host %s: %s", api_host_name(a, &t->host).s, s->words[0] ? s->words :
 				  "the volume is in use: unmount it, or detach it with --force");
 		return t->mode == PLAN_NONE ? t->err : put_back(a, t);
+	}
+	if (s && !strcmp(s->state, "detached")) {
+		api_note(a, "%s", s->words);
+		return 0;
 	}
 	if (!api_host_alive(a, &t->host))
 		api_note(a, "host %s is away: it detaches the volume when it is back; ^C leaves it to that",

@@ -239,6 +239,68 @@ int api_cluster_leave(struct api *a)
 	return err ?: moved(a);
 }
 
+static const struct setting {
+	const char *name;
+	u64	least, most;
+} settings[] = {
+	{ "spare_delay", 0, 30 * 86400 },
+};
+
+/* The setting and its value of "NAME=VALUE", or NULL: refused, with the sentence. */
+static const struct setting *setting_of(struct api *a, const char *text, u64 *value)
+{
+	const char *equals = strchr(text, '=');
+	char *end = NULL;
+
+	for (size_t i = 0; equals && i < sizeof(settings) / sizeof(settings[0]); i++) {
+		const struct setting *s = &settings[i];
+
+		if (strlen(s->name) != (size_t)(equals - text) || strncmp(s->name, text, equals - text))
+			continue;
+		errno = 0;
+		*value = strtoull(equals + 1, &end, 10);
+		if (equals[1] < '0' || equals[1] > '9' || *end || errno || *value < s->least || *value > s->most) {
+			api_fail(a, -EINVAL, "usage", "%s: a number from %llu to %llu is wanted", s->name,
+				 (unsigned long long)s->least, (unsigned long long)s->most);
+			return NULL;
+		}
+		return s;
+	}
+	api_fail(a, -EINVAL, "usage", "NAME=VALUE: there is no such setting; there is spare_delay=SECONDS");
+	return NULL;
+}
+
+/* Written by the store's rights: by a store host. */
+int api_cluster_set(struct api *a)
+{
+	const struct obj_cluster *c = copy_obj(a->d->copy, &(struct key) { .kind = KEY_CLUSTER });
+	const struct setting *s;
+	struct obj_cluster out;
+	struct deal d;
+	u64 value;
+	int ret;
+
+	s = setting_of(a, api_text(a, "setting"), &value);
+	if (!s)
+		return -EINVAL;
+	if (!c)
+		return api_fail(a, -ENOENT, "not-found", "the cluster store has no key of the cluster");
+	if (json_is_integer(json_object_get(c->settings, s->name)) &&
+	    (u64)json_integer_value(json_object_get(c->settings, s->name)) == value)
+		return 0;
+	out = *c;
+	out.settings = c->settings ? json_deep_copy(c->settings) : json_object();
+	if (!out.settings || json_object_set_new(out.settings, s->name, json_integer(value))) {
+		json_decref(out.settings);
+		return -ENOMEM;
+	}
+	deal_begin(&d, a->d->copy);
+	deal_put(&d, KEY_CLUSTER, &out, 0);
+	json_decref(out.settings);
+	ret = api_deal(a, &d);
+	return ret == 1 ? 0 : ret;
+}
+
 int api_version(struct api *a)
 {
 	const struct obj_alive *alive = copy_obj(a->d->copy, &(struct key) { .kind = KEY_ALIVE, .host = a->d->host });

@@ -84,7 +84,7 @@ static json_t *drive_json(const struct api *a, const struct obj_drive *d)
 	jset_uuid(j, "uuid", &d->plan.uuid);
 	jset_str(j, "name", d->name);
 	jset_str(j, "host", api_host_name(a, &d->plan.host).s);
-	jset_str(j, "path", d->path);
+	jset_str(j, "path", api_drive_path(a, d));
 	jset_u64(j, "size", d->size);
 	jset_u64(j, "free", used < d->size ? d->size - used : 0);
 	jset_u64(j, "lba", d->lba);
@@ -136,16 +136,33 @@ static json_t *volumes_on(const struct api *a, const struct obj_drive *d)
 	return list;
 }
 
+/* Of a local drive, whose host's kernel has it open itself. */
+static int local_check(struct api *a, const struct obj_drive *d)
+{
+	for (u32 i = 0; d->local && i < d->plan.extents; i++) {
+		const struct key k = { .kind = KEY_ACCESS, .volume = d->plan.extent[i].volume };
+		const struct key reader = { .kind = KEY_READER, .volume = k.volume, .host = d->plan.host };
+		const struct obj_access *x = copy_obj(a->d->copy, &k);
+
+		if ((x && x->plan.mode == PLAN_RW && muuid_equal(&x->plan.holder, &d->plan.host)) ||
+		    copy_get(a->d->copy, &reader))
+			return api_fail(a, -EBUSY, "in-use", "drive %s is a local one of host %s, which has volume %s "
+					"attached: detach that first", d->path, api_host_name(a, &d->plan.host).s,
+					api_volume_name(a, &k.volume).s);
+	}
+	return 0;
+}
+
 static int unexport_check(struct api *a, const struct obj_drive *d)
 {
 	struct api_name name;
 
 	if (!d->plan.extents || api_flag(a, "force"))
-		return 0;
+		return local_check(a, d);
 	name = api_volume_name(a, &d->plan.extent[0].volume);
 	return api_fail(a, -EBUSY, "in-use", "drive %s has %u extents of volumes, the first of %s: move them with 'meshctl "
 			"volume evict %s MEMBER', or go on with --force: their data stays on the drive",
-			d->path, d->plan.extents, name.s, name.s);
+			api_drive_path(a, d), d->plan.extents, name.s, name.s);
 }
 
 static int drain_check(struct api *a, const struct obj_drive *d)
@@ -154,7 +171,7 @@ static int drain_check(struct api *a, const struct obj_drive *d)
 
 	return !away ? 0 :
 	       api_fail(a, -ENODEV, "refused", "drive %s cannot be copied from, as %s: 'meshctl volume replace' gives each volume "
-			"another drive for it", d->path, away);
+			"another drive for it", api_drive_path(a, d), away);
 }
 
 /* The one place where data is given up knowingly: never that of a drive that is there. */
@@ -162,7 +179,7 @@ static int forget_check(struct api *a, const struct obj_drive *d)
 {
 	if (!api_drive_away(a, d))
 		return api_fail(a, -EBUSY, "refused", "drive %s of host %s is there, so nothing is to be given up: 'meshctl drive "
-				"drain' moves what is on it, 'meshctl drive unexport' ends it", d->path,
+				"drain' moves what is on it, 'meshctl drive unexport' ends it", api_drive_path(a, d),
 				api_host_name(a, &d->plan.host).s);
 	return 0;
 }
@@ -202,6 +219,8 @@ static int drive_work(struct api *a, const char *verb, int (*check)(struct api *
 		jset_uuid(args, "host", &d->plan.host);
 		if (api_flag(a, "force"))
 			jset_bool(args, "force", true);
+		if (api_flag(a, "preempt"))
+			jset_bool(args, "preempt", true);
 		if (!api_host_alive(a, &d->plan.host))
 			api_note(a, "host %s is away: the drive goes when it is back; ^C leaves it to that",
 				 api_host_name(a, &d->plan.host).s);

@@ -61,20 +61,30 @@ static bool exported(const struct api *a, const struct muuid *host, const struct
 	return d && muuid_equal(&d->plan.host, host) && (d->plan.wanted == PLAN_IN || d->plan.wanted == PLAN_DRAINING);
 }
 
+/* A drive whose device has grown since gets all of it. */
+static bool grown(const struct api *a, const struct obj_disk *disk)
+{
+	const struct obj_drive *d = copy_obj(a->d->copy, &(struct key) { .kind = KEY_DRIVE, .drive = disk->drive });
+
+	return d && disk->size >= d->size + LABEL_AREA;
+}
+
 /* The host's agent decides; what it has said of the disk already is not requested of it again. */
 static int judge(struct api *a, struct one *o)
 {
 	const struct obj_device *v = device_of(a, &o->host);
-	bool forced = api_flag(a, "force") || api_flag(a, "erase_label");
+	bool forced = api_flag(a, "force") || api_flag(a, "erase_label"), is;
 
 	for (u32 i = 0; v && i < v->disks; i++) {
 		const struct obj_disk *d = &v->disk[i];
 
-		if (strcmp(d->path, o->path))
+		if (!api_at(a, &o->host, o->path, d->path))
 			continue;
 		o->size = d->size;
-		o->had = exported(a, &o->host, d);
-		if (!o->had && !d->exportable && !forced)
+		is = exported(a, &o->host, d);
+		o->had = is && !grown(a, d);
+		/* A drive that has left comes back so, and the agent says what speaks against others. */
+		if (!is && !d->exportable && !forced && muuid_null(&d->drive))
 			return api_fail(a, -EINVAL, "refused", "%s of host %s cannot be exported: %s", o->path,
 					api_host_name(a, &o->host).s, d->why[0] ? d->why : "see 'meshctl drive scan'");
 		return 0;

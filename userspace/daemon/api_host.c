@@ -162,7 +162,7 @@ static json_t *what_is_lost(const struct api *a, const struct obj_host *h)
 
 		if (d && muuid_equal(&d->plan.host, &h->plan.uuid) && d->plan.wanted != PLAN_FORGOTTEN &&
 		    (d->plan.wanted != PLAN_OUT || d->plan.extents))
-			add_lost(list, "drive", d->path, d->size, d->plan.extents);
+			add_lost(list, "drive", api_drive_path(a, d), d->size, d->plan.extents);
 	}
 	i = NULL;
 	while ((i = copy_next(a->d->copy, &accesses, 0, i))) {

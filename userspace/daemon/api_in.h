@@ -5,13 +5,16 @@
  *   api.c          the table of verbs; what a verb needs before it begins; arguments
  *   api_name.c     hosts, drives, volumes and tasks by what people call them, and back
  *   api_work.c     a task of the cluster: written once, then followed until it has ended
- *   api_cluster.c  cluster init, token, join, leave; version
+ *   api_cluster.c  cluster init, token, join, leave, set; version
+ *   api_recover.c  cluster backup, recover
  *   api_status.c   cluster status
- *   api_host.c     host list, remove, maintenance, set
+ *   api_host.c     host list, remove, maintenance, set        api_check.c   host check
  *   api_drive.c    drive scan, list, unexport, drain, forget    api_export.c  drive export
+ *   api_health.c   drive health
  *   api_volume.c   volume create, extend, replace, evict, rename, set, delete
  *   api_attach.c   volume attach, detach
- *   api_show.c     volume list, show                 api_layout.c  a volume as JSON
+ *   api_scrub.c    volume scrub, rejoin              api_wait.c    volume wait
+ *   api_show.c     volume list, show; stats          api_layout.c  a volume as JSON
  *   api_task.c     task list, show, cancel; event list
  *
  *       request -> objects (deal.h) -> store -> agents, controller -> copy -> answer
@@ -48,6 +51,8 @@ int api_host(struct api *a, const char *text, const struct obj_host **out);
 int api_drive(struct api *a, const char *text, const struct obj_drive **out);
 int api_volume(struct api *a, const char *text, const struct obj_volume **out);
 int api_task(struct api *a, const char *text, const struct obj_task **out);
+/* A member by its number, or by the start of its drive's UUID or its extent's. */
+int api_member(struct api *a, const struct obj_volume *v, const char *text, u64 *place);
 /* UUIDs of a list of texts, as a JSON list; NULL: failed. */
 json_t *api_hosts(struct api *a, const json_t *texts, int *err);
 json_t *api_drives(struct api *a, const json_t *texts, int *err);
@@ -59,6 +64,15 @@ struct api_name {
 
 struct api_name api_host_name(const struct api *a, const struct muuid *host);
 struct api_name api_volume_name(const struct api *a, const struct muuid *volume);
+/*
+ * Where a drive is now, by its host's list of disks; where it was last while it is away; empty: another disk
+ * has that name by now.
+ */
+const char *api_drive_path(const struct api *a, const struct obj_drive *d);
+/* The disk that has it; NULL: its host does not find it. A copy has its label, and is another device. */
+const struct obj_disk *api_drive_disk(const struct api *a, const struct obj_drive *d);
+/* @text names the device at @path of that host: on this one by any of its names, those in /dev/disk are links. */
+bool api_at(const struct api *a, const struct muuid *host, const char *text, const char *path);
 bool api_host_alive(const struct api *a, const struct muuid *host);
 /* Objects of the copy; NULL: none. */
 const struct obj_volume *api_volume_get(const struct api *a, const struct muuid *volume);
@@ -84,6 +98,8 @@ struct api_work {
 int api_work(struct api *a, struct api_work *w, const char *verb, json_t *args, const struct muuid *volume);
 /* The second half of it alone. */
 int api_work_wait(struct api *a, struct api_work *w);
+/* How far a task is; of an eviction, by the status of the volume's holder. */
+struct obj_progress api_task_progress(const struct api *a, const struct obj_task *t);
 /* Request its end. Return: 0: done, or it has ended; -EINPROGRESS; negative. */
 int api_work_cancel(struct api *a, const struct muuid *task);
 bool api_task_ended(const struct obj_task *t);
@@ -119,18 +135,22 @@ enum api_health { API_WHOLE, API_DEGRADED, API_DOWN };
 
 /* @lacks: members that are out of sync by the rosters, or whose drive is away. Down: not all data is left. */
 enum api_health api_volume_health(const struct api *a, const struct obj_volume *v, u32 *lacks);
-/* NULL: it is there; else a sentence without a subject. */
+#define API_WORN	64
+/* True if the drive is to be replaced soon, with a sentence without an end in @words. */
+bool api_smart_worn(const struct obj_smart *s, char words[API_WORN]);
+/* api_layout.c: NULL: it is there; else a sentence without a subject. */
 const char *api_drive_away(const struct api *a, const struct obj_drive *d);
 
 /* One for each verb. */
-api_step api_cluster_init, api_cluster_token, api_cluster_join, api_cluster_leave, api_cluster_status;
-api_step api_version;
-api_step api_host_list, api_host_remove, api_host_maintenance, api_host_set;
+api_step api_cluster_init, api_cluster_token, api_cluster_join, api_cluster_leave, api_cluster_set,
+	api_cluster_status, api_cluster_backup, api_cluster_recover;
+api_step api_version, api_stats;
+api_step api_host_list, api_host_remove, api_host_maintenance, api_host_set, api_host_check;
 api_step api_drive_scan, api_drive_list, api_drive_export, api_drive_unexport;
-api_step api_drive_drain, api_drive_forget;
+api_step api_drive_drain, api_drive_forget, api_drive_health;
 api_step api_volume_create, api_volume_list, api_volume_show, api_volume_attach, api_volume_detach;
 api_step api_volume_extend, api_volume_replace, api_volume_evict, api_volume_rename, api_volume_set;
-api_step api_volume_delete;
+api_step api_volume_delete, api_volume_wait, api_volume_scrub, api_volume_rejoin;
 api_step api_task_list, api_task_show, api_task_cancel, api_event_list;
 
 #endif

@@ -16,10 +16,7 @@ const char *api_drive_away(const struct api *a, const struct obj_drive *d)
 	if (s && s->subject == OBJ_OF_DRIVE && (!strcmp(s->state, "away") || !strcmp(s->state, "gone") ||
 						!strcmp(s->state, "sick")))
 		return s->words[0] ? s->words : "its host cannot use it";
-	for (u32 i = 0; v && i < v->disks; i++)
-		if (muuid_equal(&v->disk[i].drive, &d->plan.uuid))
-			return NULL;
-	return v && v->disks ? "its host does not find the device" : NULL;
+	return v && v->disks && !api_drive_disk(a, d) ? "its host does not find the device" : NULL;
 }
 
 static const struct obj_drive *drive_of(const struct api *a, const struct layout_member *m)
@@ -31,6 +28,8 @@ static const char *member_away(const struct api *a, const struct layout_member *
 {
 	const struct obj_drive *d = drive_of(a, m);
 
+	if (d && d->plan.wanted == PLAN_OUT)
+		return "its drive was unexported";
 	return d ? api_drive_away(a, d) : "its drive is not in the cluster any more";
 }
 
@@ -107,6 +106,8 @@ static json_t *host_json(const struct api *a, const struct obj_volume *v, const 
 	jset_str(j, "mode", api_mode(w ? w->mode : PLAN_NONE));
 	jset_str(j, "state", !api_host_alive(a, host) ? "away" : s ? s->state : "waiting");
 	json_object_set_new(j, "device", api_device(s));
+	if (s && json_object_get(s->details, "work"))
+		json_object_set_new(j, "work", json_deep_copy(json_object_get(s->details, "work")));
 	if (s && s->words[0])
 		jset_str(j, "reason", s->words);
 	return j;
@@ -228,7 +229,7 @@ static json_t *member_json(const struct api *a, const struct layout *l, u32 i)
 
 	jset_u64(j, "index", i);
 	jset_str(j, "host", d ? api_host_name(a, &d->plan.host).s : m->addr);
-	jset_str(j, "path", d ? d->path : "");
+	jset_str(j, "path", d ? api_drive_path(a, d) : "");
 	jset_uuid(j, "drive", &m->drive);
 	jset_uuid(j, "extent", &m->extent);
 	jset_u64(j, "size", m->size);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "userspace/daemon/api_in.h"
@@ -81,18 +83,57 @@ int api_host(struct api *a, const char *text, const struct obj_host **out)
 	return err;
 }
 
+static const struct obj_device *device_of(const struct api *a, const struct obj_drive *d)
+{
+	return copy_obj(a->d->copy, &(struct key) { .kind = KEY_DEVICE, .host = d->plan.host });
+}
+
+const struct obj_disk *api_drive_disk(const struct api *a, const struct obj_drive *d)
+{
+	const struct obj_device *v = device_of(a, d);
+
+	for (u32 i = 0; v && i < v->disks; i++) {
+		const struct obj_disk *disk = &v->disk[i];
+
+		if (muuid_equal(&disk->drive, &d->plan.uuid) && !strcmp(disk->wwid, d->wwid) &&
+		    !strcmp(disk->serial, d->serial))
+			return disk;
+	}
+	return NULL;
+}
+
+const char *api_drive_path(const struct api *a, const struct obj_drive *d)
+{
+	const struct obj_disk *disk = api_drive_disk(a, d);
+	const struct obj_device *v = device_of(a, d);
+
+	for (u32 i = 0; !disk && v && i < v->disks; i++) {
+		if (!strcmp(v->disk[i].path, d->path))
+			return "";
+	}
+	return disk ? disk->path : d->path;
+}
+
+bool api_at(const struct api *a, const struct muuid *host, const char *text, const char *path)
+{
+	bool here = muuid_equal(host, &a->d->host);
+	char real[PATH_MAX];
+
+	return !strcmp(here && realpath(text, real) ? real : text, path);
+}
+
 /* "HOST:DEVICE", of a host by its whole name or UUID. */
 static bool is_at(const struct api *a, const struct obj_drive *d, const char *text)
 {
-	const char *device = strstr(text, ":/");
+	const char *device = strstr(text, ":/"), *path = api_drive_path(a, d);
 	const struct obj_host *h = copy_obj(a->d->copy, &(struct key) { .kind = KEY_HOST, .host = d->plan.host });
 	size_t len;
 
-	if (!device)
-		return text[0] == '/' && muuid_equal(&d->plan.host, &a->d->host) && !strcmp(d->path, text);
-	len = (size_t)(device - text);
-	if (!h || strcmp(d->path, device + 1))
+	if (text[0] == '/')
+		return muuid_equal(&d->plan.host, &a->d->host) && api_at(a, &d->plan.host, text, path);
+	if (!device || !h || !api_at(a, &d->plan.host, device + 1, path))
 		return false;
+	len = (size_t)(device - text);
 	return (strlen(h->name) == len && !strncmp(h->name, text, len)) ||
 	       (len == MUUID_TEXT - 1 && !strncasecmp(muuid_str(&d->plan.host).s, text, len));
 }
@@ -138,6 +179,27 @@ int api_volume(struct api *a, const char *text, const struct obj_volume **out)
 
 	*out = found;
 	return err;
+}
+
+int api_member(struct api *a, const struct obj_volume *v, const char *text, u64 *place)
+{
+	const struct layout *l = v->record;
+	unsigned int n = 0;
+	char *end;
+
+	*place = strtoul(text, &end, 10);
+	if (end != text && !*end && *place < l->members)
+		return 0;
+	for (u32 i = 0; i < l->members; i++) {
+		if (!starts(&l->member[i].drive, text) && !starts(&l->member[i].extent, text))
+			continue;
+		*place = i;
+		n++;
+	}
+	if (n == 1)
+		return 0;
+	return api_fail(a, -EINVAL, "usage", "MEMBER %.40s: volume %s has members 0 to %u: see 'meshctl volume show %s'",
+			text, l->name, l->members - 1, l->name);
 }
 
 static int task_fits(const struct api *a, const void *obj, const char *text)

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <errno.h>
+
 #include "userspace/daemon/api_in.h"
 
 int api_volume_list(struct api *a)
@@ -28,4 +30,10 @@ int api_volume_show(struct api *a)
 	if (!err)
 		a->result = api_volume_whole(a, v);
 	return err;
+}
+
+int api_stats(struct api *a)
+{
+	a->result = volumes_stats();
+	return a->result ? 0 : api_fail(a, -EIO, "failed", "netlink does not work");
 }

@@ -10,6 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "userspace/agent/spare.h"
 #include "userspace/daemon/api_in.h"
 #include "userspace/format/json.h"
 
@@ -122,6 +123,19 @@ static void judge_hosts(struct report *r)
 	}
 }
 
+/* Its own warning is trouble that comes; its age alone is a note. */
+static void judge_wear(struct report *r, const struct obj_drive *d, const char *about)
+{
+	const struct obj_disk *disk = api_drive_disk(r->a, d);
+	char words[API_WORN], todo[260];
+
+	if (!disk || !api_smart_worn(&disk->smart, words))
+		return;
+	snprintf(todo, sizeof(todo), "meshctl drive drain %s, then replace it", about);
+	problem(r, disk->smart.warning ? GRADE_DEGRADED : GRADE_OK, "drive", about, todo, "drive %s is worn: %s", about,
+		words);
+}
+
 static void judge_drives(struct report *r)
 {
 	const struct copy_item *i = NULL;
@@ -135,10 +149,13 @@ static void judge_drives(struct report *r)
 		r->drives++;
 		away = api_drive_away(r->a, d);
 		r->drives_up += !away;
+		snprintf(about, sizeof(about), "%s:%s", api_host_name(r->a, &d->plan.host).s,
+			 api_drive_path(r->a, d));
+		if (!away)
+			judge_wear(r, d, about);
 		/* Those of a host that is away are its line's. */
 		if (!away || !api_host_alive(r->a, &d->plan.host))
 			continue;
-		snprintf(about, sizeof(about), "%s:%s", api_host_name(r->a, &d->plan.host).s, d->path);
 		problem(r, GRADE_DEGRADED, "drive", about, "meshctl volume replace VOLUME MEMBER, if it does not come back",
 			"drive %s with %u extents: %s", about, d->plan.extents, away);
 	}
@@ -259,6 +276,7 @@ int api_cluster_status(struct api *a)
 	if (c) {
 		jset_uuid(j, "cluster_uuid", &c->plan.uuid);
 		jset_u64(j, "generation", c->plan.generation);
+		jset_u64(j, "spare_delay", spare_delay(c));
 	}
 	jset_str(j, "controller", leader ? api_host_name(a, &leader->host).s : "");
 	jset_bool(j, "store_away", a->d->store_away);

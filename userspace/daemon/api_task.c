@@ -11,6 +11,7 @@
 
 static json_t *task_json(const struct api *a, const struct obj_task *t)
 {
+	const struct obj_progress p = api_task_progress(a, t);
 	json_t *j = json_object();
 	const char *name = json_string_value(json_object_get(t->args, "name"));
 
@@ -24,8 +25,8 @@ static json_t *task_json(const struct api *a, const struct obj_task *t)
 	if (!muuid_null(&t->volume))
 		jset_uuid(j, "volume", &t->volume);
 	jset_str(j, "step", t->step);
-	jset_u64(j, "done", t->progress.done);
-	jset_u64(j, "total", t->progress.total);
+	jset_u64(j, "done", p.done);
+	jset_u64(j, "total", p.total);
 	jset_str(j, "host", api_host_name(a, &t->host).s);
 	jset_str(j, "user", t->user);
 	jset_u64(j, "created", t->created);

@@ -239,17 +239,43 @@ int api_volume_extend(struct api *a)
 	return change(a, "volume extend", fill_extend);
 }
 
-static int member_place(struct api *a, const struct obj_volume *v, u64 *place)
+/* True if a member of this group waits, and @member is another one, or it. */
+static bool group_waits(const json_t *g, u64 member, json_int_t *waits)
 {
-	const char *text = api_text(a, "member") ? api_text(a, "member") : "";
-	char *end;
-	unsigned long n = strtoul(text, &end, 10);
+	bool has = false, any = false;
+	json_t *m;
+	size_t i;
 
-	if (end == text || *end || n >= v->record->members)
-		return api_fail(a, -EINVAL, "usage", "MEMBER %.20s: volume %s has members 0 to %u: see 'meshctl volume show %s'",
-				text, v->record->name, v->record->members - 1, v->record->name);
-	*place = n;
-	return 0;
+	json_array_foreach(json_object_get(g, "members"), i, m) {
+		has |= json_integer_value(json_object_get(m, "index")) == (json_int_t)member;
+		if (!json_is_true(json_object_get(m, "waits")))
+			continue;
+		any = true;
+		*waits = json_integer_value(json_object_get(m, "index"));
+	}
+	return has && any;
+}
+
+/* What this host's kernel has against a change of a member; elsewhere it waits without these words. */
+static int check_waits(struct api *a, const struct obj_volume *v, u64 member)
+{
+	json_t *kernel = a->d->volumes ? volumes_show(a->d->volumes, &v->plan.uuid) : NULL, *g, *io;
+	json_int_t waits = 0;
+	const char *path;
+	size_t i;
+	int err = 0;
+
+	io = json_array_get(json_object_get(kernel, "abandoned"), 0);
+	path = json_string_value(json_object_get(io, "path"));
+	json_array_foreach(json_object_get(kernel, "groups"), i, g) {
+		if (!err && group_waits(g, member, &waits))
+			err = api_fail(a, -EBUSY, "refused", "member %lld of volume %s waits for its place: the I/O of the "
+				       "member before it has not ended%s%s. The device ends that, or is removed",
+				       (long long)waits, v->record->name, path ? ", abandoned I/O on " : "",
+				       path ? path : "");
+	}
+	json_decref(kernel);
+	return err;
 }
 
 static int fill_replace(struct api *a, struct change *c, const struct obj_volume *v, json_t *args)
@@ -260,12 +286,15 @@ static int fill_replace(struct api *a, struct change *c, const struct obj_volume
 	int err = check_ready(a, v);
 
 	(void)c;
-	err = err ?: member_place(a, v, &place);
+	err = err ?: api_member(a, v, api_text(a, "member") ? api_text(a, "member") : "", &place);
 	if (err)
 		return err;
 	if (!x || x->plan.mode != PLAN_RW)
 		return api_fail(a, -ENOTCONN, "refused", "volume %s is not attached, and its members change while it is alone: "
 				"'meshctl volume attach %s' first", v->record->name, v->record->name);
+	err = check_waits(a, v, place);
+	if (err)
+		return err;
 	jset_u64(args, "place", place);
 	if (!api_text(a, "with"))
 		return 0;

@@ -66,9 +66,25 @@ static int put(struct api *a, struct api_work *w, const char *verb, json_t *args
 	return api_deal(a, &d);
 }
 
+/* Bytes that the holder's kernel copies for a member that leaves are in its status alone. */
+struct obj_progress api_task_progress(const struct api *a, const struct obj_task *t)
+{
+	const struct obj_access *access = strcmp(t->verb, "volume evict") ? NULL : api_access_get(a, &t->volume);
+	const struct obj_status *s = access ? api_status_get(a, &access->plan.holder, &t->volume) : NULL;
+	const json_t *c = s ? json_object_get(s->details, "copying") : NULL;
+	struct obj_progress p = t->progress;
+
+	if (p.total || !c || api_task_ended(t))
+		return p;
+	p.done = json_integer_value(json_object_get(c, "copied"));
+	p.total = json_integer_value(json_object_get(c, "bytes"));
+	return p;
+}
+
 int api_work_wait(struct api *a, struct api_work *w)
 {
 	const struct obj_task *t = find(a, &w->id);
+	struct obj_progress p;
 
 	if (!t) {
 		if (!w->seen)
@@ -85,8 +101,9 @@ int api_work_wait(struct api *a, struct api_work *w)
 		return api_fail(a, -ECANCELED, "failed", "%s", t->error[0] ? t->error : "it was cancelled");
 	if (t->error[0])
 		api_note(a, "%s", t->error);
-	if (t->step[0] || t->progress.total)
-		api_progress(a, t->step[0] ? t->step : t->verb, t->progress.done, t->progress.total);
+	p = api_task_progress(a, t);
+	if (t->step[0] || p.total)
+		api_progress(a, t->step[0] ? t->step : t->verb, p.done, p.total);
 	return -EINPROGRESS;
 }
 

@@ -273,6 +273,8 @@ int cluster_open(const struct cluster_config *config, struct cluster **out, char
 		return cluster_fail(why, -ENOMEM, "no memory");
 	err = load_file(c, why);
 	if (!err)
+		cluster_removed_read(c);
+	if (!err)
 		err = open_engine(c, why);
 	if (err) {
 		cluster_close(c);
@@ -415,6 +417,7 @@ static bool take_removed(struct cluster *c, struct muuid *list, size_t n)
 	/* The target's kernel gets the first list, too: it may have that of a daemon before. */
 	if (changed || !c->listed)
 		c->keys++;
+	c->saved = c->saved && c->listed && !changed;
 	c->listed = true;
 	if (changed) {
 		struct muuid *was = c->removed;
@@ -428,17 +431,31 @@ static bool take_removed(struct cluster *c, struct muuid *list, size_t n)
 	return changed;
 }
 
+/* On the thread that alone sets the list. -EAGAIN: the next turn tries it again. */
+static int save_removed(struct cluster *c)
+{
+	struct muuid cluster = cluster_uuid(c);
+	int err;
+
+	if (c->saved)
+		return 0;
+	err = cluster_removed_write(c, &cluster, c->removed, c->removeds);
+	c->saved = !err;
+	return err ? -EAGAIN : 0;
+}
+
 int cluster_removed(struct cluster *c, const struct muuid *host, size_t n)
 {
 	struct muuid *list = malloc((n + 1) * sizeof(*list));
 	bool changed;
-	int err;
+	int err, saved;
 
 	if (!list)
 		return -ENOMEM;
 	if (n)
 		memcpy(list, host, n * sizeof(*list));
 	changed = take_removed(c, list, n);
+	saved = save_removed(c);
 	/* A command that changes the membership holds the lock over I/O: the next turn does this. */
 	if (pthread_mutex_trylock(&c->changing))
 		return -EAGAIN;
@@ -447,7 +464,7 @@ int cluster_removed(struct cluster *c, const struct muuid *host, size_t n)
 	if (changed && c->server)
 		link_server_check(c->server);
 	pthread_mutex_unlock(&c->changing);
-	return err;
+	return err ? err : saved;
 }
 
 /* Keys of the kernel */

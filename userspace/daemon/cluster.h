@@ -13,6 +13,7 @@
  *   cluster.c         which engine, its handles, the port, keys for the kernel
  *   cluster_admit.c   init, token, join, leave
  *   cluster_names.c   what a store names: drives, volumes, hosts
+ *   cluster_backup.c  all keys at one revision, as a file, and back
  *   cluster_in.h      what these files share
  *   cluster_file.[ch] the file
  *
@@ -24,6 +25,7 @@
 #ifndef DAEMON_CLUSTER_H
 #define DAEMON_CLUSTER_H
 
+#include "userspace/agent/recover.h"
 #include "userspace/store/secret.h"
 #include "userspace/store/store.h"
 #include "userspace/store/token.h"
@@ -61,8 +63,9 @@ u64 cluster_keys(const struct cluster *c);
 int cluster_identity(struct cluster *c, bool target);
 /*
  * The hosts that are removed, from the copy once that is whole: for the target's kernel, and for
- * the link. Its port opens with the first call: before it no removed host could be refused. 0, or
- * the port's error: to be called again.
+ * the link. Its port opens with the first call: before it the list may be an old one. It is durable
+ * on this host: the target's kernel has it from the start, without the store. 0, or the port's
+ * error: to be called again.
  */
 int cluster_removed(struct cluster *c, const struct muuid *host, size_t n);
 /* True after join, leave, or init into etcd: all that was read is of another store; start again. */
@@ -75,5 +78,21 @@ int cluster_token(struct cluster *c, u8 role, unsigned int seconds, char text[TO
 /* The caller starts again afterwards: everything that it has read was of another store. */
 int cluster_join(struct cluster *c, const char *text, char why[CLUSTER_WHY]);
 int cluster_leave(struct cluster *c, char why[CLUSTER_WHY]);
+/*
+ * @path: a file that is not there yet, of mode 600; NULL: the lines become @text, malloc()ed. It has a secret.
+ * @keys: becomes their number
+ */
+int cluster_backup(struct cluster *c, const char *path, char **text, u64 *keys, char why[CLUSTER_WHY]);
+
+/* What a backup has. */
+struct cluster_saved {
+	struct muuid cluster;
+	struct recover_item *item;
+	u32	items;
+};
+
+/* -EBADMSG: damaged, or not whole. @b is to be freed in any case. */
+int cluster_saved_read(const char *path, struct cluster_saved *b, char why[CLUSTER_WHY]);
+void cluster_saved_free(struct cluster_saved *b);
 
 #endif

@@ -14,6 +14,9 @@
 
 #define CLUSTER_PATH	320
 
+/* Removed hosts in the file: far above what a message to the kernel holds. */
+#define REMOVED_KEPT	4096
+
 struct cluster {
 	struct muuid host;
 	char	state[CLUSTER_PATH / 2];
@@ -31,13 +34,14 @@ struct cluster {
 
 	pthread_mutex_t changing;	/* one of init, join, leave, and the port: held over I/O */
 	struct link_server *server;	/* of @changing */
-	bool	known;			/* of @changing: @removed was set */
+	bool	known;			/* of @changing: the store has said which hosts are removed */
 
 	pthread_mutex_t lock;		/* of what follows; held over no I/O */
 	struct cluster_file f;
 	u64	keys;
 	bool	again;
-	bool	listed;			/* @removed was set */
+	bool	listed;			/* @removed was set, by the store or the file */
+	bool	saved;			/* ... and the file has it */
 	struct muuid *removed;		/* sorted */
 	size_t	removeds;
 };
@@ -58,6 +62,11 @@ int cluster_etcd_open(struct cluster *c, struct store_etcd **out, char why[CLUST
 bool cluster_wants_etcd(const struct cluster *c);
 /* Addresses of meshd.conf; their number, 0 if it names none. */
 size_t cluster_addresses(const struct cluster *c, struct address out[ADDRESS_MAX]);
+
+/* cluster_removed.c: the list as it was seen last; at the start. */
+void cluster_removed_read(struct cluster *c);
+/* Durable when it returns 0. */
+int cluster_removed_write(const struct cluster *c, const struct muuid *cluster, const struct muuid *host, size_t n);
 
 /* cluster_names.c */
 /* -EBUSY: the store names drives, volumes, or tasks that have not ended: the sentence lists them. */

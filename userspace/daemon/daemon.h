@@ -6,6 +6,8 @@
 #include <systemd/sd-event.h>
 
 #include "userspace/agent/attach.h"
+#include "userspace/agent/drive_say.h"
+#include "userspace/agent/event.h"
 #include "userspace/agent/export.h"
 #include "userspace/agent/host.h"
 #include "userspace/agent/spare.h"
@@ -15,6 +17,7 @@
 #include "userspace/daemon/volumes.h"
 
 struct control;
+struct hook;
 struct kernel;
 struct loop;
 struct this_machine;
@@ -31,10 +34,14 @@ struct daemon {
 	struct spares spares;
 	struct tasks tasks;		/* while this host may lead */
 	struct export_agent exports;
+	struct drive_say says;
 	struct attach_agent *attach;
+	struct events events;		/* that wait for the store */
+	struct hook *hook;		/* NULL: none is run */
 	struct disks *disks;
 	struct volumes *volumes;
 	struct control *control;
+	bool	scrub_never;		/* of the configuration */
 	bool	store_away;
 	u64	store_away_ms;		/* since */
 	bool	again;			/* it is of another cluster now: end, and start from the beginning */
@@ -57,5 +64,7 @@ void daemon_end(struct daemon *d);
 
 /* Any thread. */
 void daemon_log(void *priv, const char *words);
+/* The same for a change that is no trouble. */
+void daemon_note(void *priv, const char *words);
 
 #endif

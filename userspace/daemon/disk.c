@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <errno.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -57,7 +58,9 @@ static int start_thread(struct disk *d, void *(*fn)(void *arg))
 static void empty(struct disk *d)
 {
 	close(d->fd);
-	d->fd = -1;
+	if (d->alone >= 0)
+		close(d->alone);
+	d->fd = d->alone = -1;
 	if (d->both != d->label)
 		free(d->both);
 	free(d->label);
@@ -132,6 +135,19 @@ struct disk *disks_find(struct disks *s, const struct muuid *drive)
 	return disks_served(s, drive);
 }
 
+u64 disks_use(struct disks *s, const struct muuid *drive)
+{
+	struct disk *d;
+
+	guard(&s->lock);
+	/* The last one is the first in the list; each stays there. */
+	for (d = s->first; d; d = d->next) {
+		if (muuid_equal(&d->uuid, drive))
+			return (uintptr_t)d;
+	}
+	return 0;
+}
+
 struct disk *disks_next(struct disks *s, struct disk *after)
 {
 	struct disk *d;
@@ -168,14 +184,29 @@ int disks_open(const struct disks_config *config, struct disks **out)
 
 struct disk *disks_at(struct disks *s, const char *path)
 {
+	char real[PATH_MAX];
 	struct disk *d;
 
+	if (realpath(path, real))
+		path = real;
 	guard(&s->lock);
 	for (d = s->first; d; d = d->next) {
 		if (!strcmp(d->path, path) && !is_ended(d))
 			return d;
 	}
 	return NULL;
+}
+
+bool disks_ending(struct disks *s, const struct muuid *drive)
+{
+	bool is = false;
+
+	guard(&s->lock);
+	for (struct disk *d = s->first; d && !is; d = d->next) {
+		guard(&d->lock);
+		is = muuid_equal(&d->uuid, drive) && d->ended && d->threads;
+	}
+	return is;
 }
 
 /* With s->lock: 0, or why a drive of that UUID cannot be served now. */
@@ -227,6 +258,7 @@ void disk_free(struct disk *d)
 {
 	if (d->fd >= 0)
 		empty(d);
+	disk_report_end(d);
 	numbers_free(d);
 	free(d->shown);
 	free(d->allow);
@@ -264,6 +296,7 @@ void disks_close(struct disks *s)
 		return;
 	all = disks_take_end(s, until);
 	all &= disks_look_end(s, until);
+	disks_left_end(s);
 	for (d = s->first; d; d = d->next)
 		disk_end(d);
 	/* The kernel's socket is for answers of the drives' threads, too. */
@@ -486,40 +519,63 @@ static void number_forget(struct disk *d)
 
 static bool same_number(const struct disk_number *n, const struct disk_number *is)
 {
-	return !n->m && muuid_equal(&n->extent, &is->extent) && muuid_equal(&n->host, &is->host) &&
+	return !n->m && n->write == is->write && muuid_equal(&n->extent, &is->extent) && muuid_equal(&n->host, &is->host) &&
 	       n->number == is->number && n->served == is->served;
 }
 
-int disk_number(struct disk *d, const struct muuid *extent, const struct muuid *host, u64 number, u64 served)
+/* A local member's number, on the drive's thread. */
+static int local_number(struct disk *d, const struct disk_number *is)
 {
-	struct disk_number is = { .extent = *extent, .host = *host, .number = number, .served = served,
-				  .write = true }, *n;
-	struct disk_number **at;
-	int err, kept = 0;
+	struct disk_number **at, *n;
+	int kept = 0;
 
 	guard(&d->lock);
 	for (at = &d->numbers; (n = *at); at = &n->next) {
-		if (same_number(n, &is))
+		if (same_number(n, is))
 			break;
 		kept += !n->m;
 	}
 	if (n && !n->done)
 		return -EINPROGRESS;
-	if (n) {
-		*at = n->next;
-		err = n->err;
-		free(n);
-		return err == -EEXIST || err == -ERANGE ? -ESTALE : err;
-	}
+	if (n)
+		return n->err == -EEXIST || n->err == -ERANGE ? -ESTALE : n->err;
 	if (d->ended)
 		return -ENODEV;
 	n = malloc(sizeof(*n));
 	if (!n)
 		return -ENOMEM;
-	*n = is;
+	*n = *is;
 	*at = n;
 	if (kept >= NUMBERS_KEPT)
 		number_forget(d);
 	pthread_cond_broadcast(&d->wake);
 	return -EINPROGRESS;
+}
+
+int disk_number(struct disk *d, const struct muuid *extent, const struct muuid *host, u64 number, u64 served)
+{
+	return local_number(d, &(struct disk_number) { .extent = *extent, .host = *host, .number = number,
+						       .served = served, .write = true });
+}
+
+int disk_reader(struct disk *d, const struct muuid *extent, const struct muuid *host, u64 number)
+{
+	return local_number(d, &(struct disk_number) { .extent = *extent, .host = *host, .number = number });
+}
+
+void disk_number_end(struct disk *d, const struct muuid *extent, const struct muuid *host, u64 number, u64 served)
+{
+	struct disk_number is = { .extent = *extent, .host = *host, .number = number, .served = served };
+	struct disk_number **at = &d->numbers, *n;
+
+	guard(&d->lock);
+	for (; (n = *at); at = &n->next) {
+		is.write = n->write;
+		if (same_number(n, &is) && n->done)
+			break;
+	}
+	if (!n)
+		return;
+	*at = n->next;
+	free(n);
 }

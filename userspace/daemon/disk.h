@@ -44,6 +44,15 @@ int disks_allow(struct disks *s, const struct copy *c);
 extern const struct export_ops disks_export_ops;
 int disks_list(void *m, struct obj_disk **out, u32 *n);
 
+/*
+ * Highest generation of the store that a label of this cluster has, of all disks that a rescan has
+ * found, also those that are not taken up. 0: none was found. @path: of that disk.
+ */
+u32 disks_generation(const struct disks *s, const char **path);
+
+/* Of struct drive_say. */
+int disks_left(void *m, const struct muuid *drive, char *words, size_t size);
+
 /* Of struct drive_ops; @dev: struct disk. */
 extern const struct drive_ops disk_ops;
 /*
@@ -64,10 +73,24 @@ const struct muuid *disk_uuid(const struct disk *d);
 /* Of the disk that has this drive; NULL: none. For local members: its path. */
 struct disk *disks_find(struct disks *s, const struct muuid *drive);
 const char *disk_path(const struct disk *d);
+/* Of the last disk that had this drive, also where it has gone: another one each time that it comes; 0: none. */
+u64 disks_use(struct disks *s, const struct muuid *drive);
+/* For reports of recover: path, model and so on of a drive that is served; -ENODEV. */
+int disk_about(struct disk *d, struct obj_disk *out);
 /*
- * A member that this host's kernel opens itself has no target: compare and write the number. 0;
- * -ESTALE: the label's is above; -EINPROGRESS.
+ * The highest whole layout record among the drive's extents of a volume. -ENODATA: none; -EINPROGRESS: it is
+ * read, and what was begun for another volume is dropped.
+ */
+int disk_layout(struct disk *d, const struct muuid *volume, struct layout *out);
+/*
+ * A member that this host's kernel opens itself has no target: compare and write the number, and let the
+ * device go, which is held exclusively until then. 0; -ESTALE: the label's is above; -EBUSY: something
+ * else has the device; -EINPROGRESS. disk_reader(): nothing is written. The result stays until
+ * disk_number_end(): a volume with many such members has all results at once, whichever came first.
  */
 int disk_number(struct disk *d, const struct muuid *extent, const struct muuid *host, u64 number, u64 served);
+int disk_reader(struct disk *d, const struct muuid *extent, const struct muuid *host, u64 number);
+/* The next one of them begins again. One in progress stays. @served: 0 of a reader. */
+void disk_number_end(struct disk *d, const struct muuid *extent, const struct muuid *host, u64 number, u64 served);
 
 #endif

@@ -5,6 +5,7 @@
  *   UUID         its label, the bytes of one copy: made when it is taken up, daily, and before an
  *                extent is taken out
  *   UUID.old     the one before
+ *   UUID.known   the device that it was on when it was served last: format/objects.h, with a checksum
  *
  * For an administrator that restores a label. A label whose sequence is below its backup's is one of a
  * drive that was put back to an older state.
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -22,6 +24,7 @@
 
 #define DAY_MS	(24ULL * 3600 * 1000)
 #define PATH	320
+#define KNOWN_BYTES	4096
 
 static void file_of(char out[PATH], const char *state, const struct muuid *drive, const char *suffix)
 {
@@ -63,18 +66,22 @@ static int file_write(const char *path, const void *buf, size_t n)
 	return err;
 }
 
-/* Whole after a crash: the new one, or the one before under its own name or the old one's. */
-static int file_put(const char *state, const struct muuid *drive, const void *buf, size_t n)
+/*
+ * Whole after a crash: the new one, or the one before under its own name or the old one's, which is @old;
+ * NULL: under its own.
+ */
+static int file_put(const char *state, const struct muuid *drive, const char *suffix, const char *old,
+		    const void *buf, size_t n)
 {
-	char path[PATH], old[PATH], new[PATH], folder[PATH];
+	char path[PATH], was[PATH], new[PATH], folder[PATH];
 	int err = folder_make(state);
 
-	file_of(path, state, drive, "");
-	file_of(old, state, drive, ".old");
-	file_of(new, state, drive, ".new");
+	file_of(path, state, drive, suffix);
+	file_of(was, state, drive, old ? old : "");
+	file_of(new, state, drive, old ? ".new" : ".next");
 	if (!err)
 		err = file_write(new, buf, n);
-	if (!err && rename(path, old) && errno != ENOENT)
+	if (!err && old && rename(path, was) && errno != ENOENT)
 		err = -errno;
 	if (!err && rename(new, path))
 		err = -errno;
@@ -89,7 +96,7 @@ int disk_backup(const char *state, const struct label *l)
 	void *buf __free(free) = malloc(LABEL_BYTES_MAX);
 	int n = buf ? label_encode(l, buf, LABEL_BYTES_MAX) : -ENOMEM;
 
-	return n < 0 ? n : file_put(state, &l->drive, buf, n);
+	return n < 0 ? n : file_put(state, &l->drive, "", ".old", buf, n);
 }
 
 static int file_get(const char *path, void *buf, size_t size)
@@ -118,6 +125,47 @@ int disk_backup_read(const char *state, const struct muuid *drive, struct label 
 		if (!err && !muuid_equal(&l->drive, drive))
 			err = -EUCLEAN;
 	}
+	return err;
+}
+
+int disk_known_get(const char *state, const struct muuid *drive, struct obj_known *out)
+{
+	char path[PATH], text[KNOWN_BYTES];
+	int n, err;
+
+	memset(out, 0, sizeof(*out));
+	file_of(path, state, drive, ".known");
+	n = file_get(path, text, sizeof(text));
+	err = n < 0 ? n : obj_decode(OBJ_KNOWN, text, n, out, NULL, 0);
+	if (!err && !muuid_equal(&out->drive, drive))
+		err = -EUCLEAN;
+	if (err)
+		obj_free(OBJ_KNOWN, out);
+	return err;
+}
+
+int disk_known_put(const char *state, const struct muuid *drive, const struct obj_disk *on)
+{
+	struct obj_known k;
+	u8 random[16];
+	char *text;
+	int err = disk_known_get(state, drive, &k);
+	bool same = !err && !strcmp(k.wwid, on->wwid) && !strcmp(k.serial, on->serial);
+
+	obj_free(OBJ_KNOWN, &k);
+	if (same)
+		return 0;
+	if (getrandom(random, sizeof(random), 0) != sizeof(random))
+		return -EIO;
+	k = (struct obj_known) { .drive = *drive };
+	memcpy(k.wwid, on->wwid, sizeof(k.wwid));
+	memcpy(k.serial, on->serial, sizeof(k.serial));
+	obj_op(&k.o, random);
+	err = obj_encode(OBJ_KNOWN, &k, &text, NULL, 0);
+	if (err)
+		return err;
+	err = file_put(state, drive, ".known", NULL, text, strlen(text));
+	free(text);
 	return err;
 }
 

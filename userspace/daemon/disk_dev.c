@@ -88,6 +88,33 @@ unsigned int disk_dev_metadata(int fd)
 	return le16toh(ns->lbaf[ns->flbas & 15].ms);
 }
 
+/* A counter of 128 bits; no drive reaches the upper half. */
+static u64 low_half(const u8 *p)
+{
+	u64 v;
+
+	memcpy(&v, p, sizeof(v));
+	v = le64toh(v);
+	return v > INT64_MAX ? INT64_MAX : v;
+}
+
+void disk_dev_smart(int fd, struct obj_smart *out)
+{
+	struct nvme_smart_log log;
+	int kelvin;
+
+	memset(out, 0, sizeof(*out));
+	if (nvme_get_log_smart(fd, NVME_NSID_ALL, true, &log))
+		return;
+	kelvin = log.temperature[0] | log.temperature[1] << 8;
+	out->known = true;
+	out->warning = log.critical_warning;
+	out->temperature = kelvin > 273 ? kelvin - 273 : 0;
+	out->used = log.percent_used;
+	out->spare = log.avail_spare;
+	out->media_errors = low_half(log.media_errors);
+}
+
 void disk_dev_cache_off(int fd, const char *name)
 {
 	u32 result;

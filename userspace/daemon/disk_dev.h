@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "userspace/format/objects.h"
+
 struct disk_dev {
 	char	name[64];	/* in sysfs */
 	u64	size;
@@ -22,6 +24,8 @@ int disk_dev_open(const char *path, int flags, struct disk_dev *dev);
 int disk_dev_zero(int fd, u64 at, u64 n);
 /* Bytes of metadata in each block of an NVMe namespace. */
 unsigned int disk_dev_metadata(int fd);
+/* SMART values; of a device that is no NVMe none is known. */
+void disk_dev_smart(int fd, struct obj_smart *out);
 /* Cheap insurance: the target's writes carry FUA anyway. */
 void disk_dev_cache_off(int fd, const char *name);
 

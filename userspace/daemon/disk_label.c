@@ -5,6 +5,8 @@
 
 void disk_label_merge(struct label *want, const struct label *now)
 {
+	/* The drive may have grown meanwhile, and its second copy stands at the new end. */
+	want->size = now->size;
 	for (u32 i = 0; i < want->extents; i++) {
 		struct label_extent *e = &want->extent[i];
 		const struct label_extent *is = label_find(now, &e->uuid);

@@ -10,7 +10,7 @@
  * @want: made from an older state of @now; becomes what is to be written
  *
  * Number and attacher are always those of @now: grants write them, and a grant that was answered
- * must not be undone. Zeroes that were written stay known. Pure.
+ * must not be undone. Zeroes that were written stay known, and so does the size. Pure.
  */
 void disk_label_merge(struct label *want, const struct label *now);
 

@@ -18,11 +18,11 @@
 #include "userspace/machine/guard.h"
 
 #define OLD_MS		5000
-#define LATE_MS		5000
 #define AT_ONCE		32
 
 struct look_arg {
 	char	path[OBJ_PATH];
+	char	state[OBJ_PATH];	/* folder; empty: none */
 	struct export_disk out;
 	u64	at;		/* disk_now(), when it was found */
 };
@@ -32,6 +32,7 @@ struct disk_look {
 	struct look_arg *arg;
 	struct job *job;
 	bool	late;		/* said in the log */
+	u64	judged;		/* number of the device that a command was judged by; 0: none was */
 	char	why[OBJ_WORDS];	/* it was not taken up; as it was logged */
 };
 
@@ -48,11 +49,26 @@ struct disk_round {
 	struct round_disk *disk;
 };
 
+/* The device that this host had the drive on. */
+static void look_known(struct look_arg *a)
+{
+	struct export_disk *d = &a->out;
+	struct obj_known k;
+
+	if (muuid_null(&d->drive) || !a->state[0] || disk_known_get(a->state, &d->drive, &k))
+		return;
+	d->known = true;
+	memcpy(d->known_wwid, k.wwid, sizeof(d->known_wwid));
+	memcpy(d->known_serial, k.serial, sizeof(d->known_serial));
+	obj_free(OBJ_KNOWN, &k);
+}
+
 static int look(void *arg)
 {
 	struct look_arg *a = arg;
 
 	disk_probe(a->path, &a->out);
+	look_known(a);
 	a->at = disk_now();
 	return 0;
 }
@@ -69,8 +85,10 @@ static struct disk_look *look_of(struct disks *s, const char *path)
 	if (!l)
 		return NULL;
 	l->arg = calloc(1, sizeof(*l->arg));
-	if (l->arg)
+	if (l->arg) {
 		snprintf(l->arg->path, sizeof(l->arg->path), "%s", path);
+		snprintf(l->arg->state, sizeof(l->arg->state), "%s", s->config.state ? s->config.state : "");
+	}
 	l->job = l->arg ? job_new(look, l->arg, free) : NULL;
 	if (!l->job) {
 		free(l->arg);
@@ -85,12 +103,19 @@ static struct disk_look *look_of(struct disks *s, const char *path)
 /* A drive that is served is not read: its own threads do that. */
 static void look_served(struct disk *d, struct export_disk *out)
 {
+	off_t size;
+
 	guard(&d->lock);
 	memset(out, 0, sizeof(*out));
 	out->disk = d->about;
+	/* The device may grow meanwhile. */
+	size = d->fd >= 0 ? lseek(d->fd, 0, SEEK_END) : -1;
+	if (size > 0)
+		out->disk.size = size;
 	out->found = EXPORT_LABEL;
 	out->drive = d->uuid;
 	out->owner = d->s->config.host;
+	out->number = d->number;
 	if (d->both) {
 		out->cluster = d->both->cluster;
 		out->sequence = d->both->sequence;
@@ -123,13 +148,36 @@ int disk_look(struct disks *s, const char *path, struct export_disk *out)
 		l->late = false;
 		return 0;
 	}
-	if (err != -EINPROGRESS || job_since(l->job) < LATE_MS)
+	if (err != -EINPROGRESS || job_since(l->job) < DISK_LATE_MS)
 		return err == -EAGAIN ? -EINPROGRESS : err;
 	if (!l->late)
 		disk_log(s, "%s: does not answer; it is left alone until it does", path);
 	l->late = true;
 	snprintf(s->words, sizeof(s->words), "%s does not answer", path);
 	return -ETIMEDOUT;
+}
+
+int disk_look_judged(struct disks *s, const char *path, struct export_disk *out)
+{
+	struct disk_look *l;
+	int err = disk_look(s, path, out);
+
+	if (err)
+		return err;
+	l = look_of(s, path);
+	if (!l)
+		return -ENOMEM;
+	l->judged = out->number;
+	return 0;
+}
+
+u64 disk_judged(const struct disks *s, const char *path)
+{
+	for (const struct disk_look *l = s->looks; l; l = l->next) {
+		if (!strcmp(l->arg->path, path))
+			return l->judged;
+	}
+	return 0;
 }
 
 static void round_free(struct disk_round *r)
@@ -254,6 +302,22 @@ static bool may_take(const struct disks *s, const struct export_disk *d, const s
 		   export_take_alone(d, seen, &s->config.host, why, size);
 }
 
+static void note_generation(struct disks *s, const struct export_disk *d, const struct copy *c)
+{
+	const struct obj_cluster *k = c ? copy_obj(c, &(struct key) { .kind = KEY_CLUSTER }) : NULL;
+
+	if (d->found != EXPORT_LABEL || !k || !muuid_equal(&k->plan.uuid, &d->cluster) || d->generation <= s->generation)
+		return;
+	s->generation = d->generation;
+	snprintf(s->generation_path, sizeof(s->generation_path), "%s", d->disk.path);
+}
+
+u32 disks_generation(const struct disks *s, const char **path)
+{
+	*path = s->generation_path;
+	return s->generation;
+}
+
 /* The disks of a round that are drives of this host. */
 static void round_judge(struct disks *s, const struct disk_round *r, const struct copy *c,
 			const struct plan_seen *seen)
@@ -264,6 +328,8 @@ static void round_judge(struct disks *s, const struct disk_round *r, const struc
 		struct round_disk *d = &r->disk[i];
 
 		why[0] = 0;
+		if (d->state == ROUND_DONE)
+			note_generation(s, &d->found, c);
 		if (d->state != ROUND_DONE || disks_served(s, &d->found.drive))
 			continue;
 		if (may_take(s, &d->found, c, seen, why, sizeof(why)))
@@ -288,7 +354,7 @@ static int round_take(struct disks *s, const struct disk_round *r)
 				  "until one of them is away");
 			continue;
 		}
-		err = disk_take(s, r->path[i], &d->found.drive);
+		err = disk_take(s, r->path[i], &d->found.drive, d->found.number);
 		if (err == -EINPROGRESS) {
 			ret = err;
 			continue;
@@ -311,6 +377,7 @@ static int rescan(struct disks *s, const struct copy *c, const struct plan_seen 
 		return err;
 	round_free(s->scan);
 	s->scan = NULL;
+	s->scanned = true;
 	return 0;
 }
 

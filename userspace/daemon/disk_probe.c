@@ -350,6 +350,7 @@ int disk_probe(const char *path, struct export_disk *out)
 	snprintf(out->disk.path, sizeof(out->disk.path), "%.*s", OBJ_PATH - 1, real);
 	out->disk.size = p.dev.size;
 	out->disk.lba = p.dev.lba;
+	out->number = p.dev.number;
 	out->found = EXPORT_EMPTY;
 	out->what[0] = 0;
 	disk_identify(p.dev.name, &out->disk);

@@ -69,6 +69,25 @@ int disk_record_head(int fd, const struct label_extent *e, struct layout_head *h
 	return err == -ENOMEM ? err : ret;
 }
 
+int disk_record_get(int fd, const struct label_extent *e, struct layout *out)
+{
+	int copy, err, ret = -ENODATA;
+	struct copies c;
+
+	err = begin(&c);
+	for (copy = 0; copy < LAYOUT_COPIES && err != -ENOMEM; copy++) {
+		err = read_copy(fd, e, copy, c.buf, c.l);
+		if (err == -EIO && ret)
+			ret = -EIO;
+		if (err || (!ret && c.l->version <= out->version))
+			continue;
+		*out = *c.l;
+		ret = 0;
+	}
+	end(&c);
+	return err == -ENOMEM ? err : ret;
+}
+
 /* The copy that the label names; -1: none. Its bytes are in @c. */
 static int named(int fd, const struct label_extent *e, const struct copies *c)
 {

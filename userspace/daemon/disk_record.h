@@ -15,6 +15,8 @@
 
 /* -ENODATA: no copy is a record of its volume; -EIO: a copy cannot be read, and no other is; -ENOMEM. */
 int disk_record_head(int fd, const struct label_extent *e, struct layout_head *head);
+/* The same, but the whole of it. */
+int disk_record_get(int fd, const struct label_extent *e, struct layout *out);
 /* Durable when it returns; the copy that the label names is left. */
 int disk_record_put(int fd, const struct label_extent *e, const struct layout *l);
 /* Both copies are the one that the label names. */

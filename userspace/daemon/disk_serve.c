@@ -60,7 +60,8 @@ static void *grant_thread(void *arg)
 
 /*
  * The kernel's report comes late, and then the drive may be back: lost is the device that the kernel
- * was given for this use, not the former one that is about to be replaced.
+ * was given for this use, not the former one that is about to be replaced. One that leaves by force is
+ * gone for the kernel, and ends when its label says so.
  */
 static void on_event(void *priv, const struct mesh_event *e)
 {
@@ -76,7 +77,7 @@ static void on_event(void *priv, const struct mesh_event *e)
 	if (!m || disk_kernel_has(m, d) != DISK_GONE)
 		return;
 	pthread_mutex_lock(&d->lock);
-	pushed = d->pushed;
+	pushed = d->pushed && !d->leaving;
 	pthread_mutex_unlock(&d->lock);
 	if (!pushed)
 		return;

@@ -240,6 +240,7 @@ static unsigned int push(struct disk *d)
 
 	if (err)
 		return d->s->retry_ms;
+	d->pushing = true;
 	pthread_mutex_unlock(&d->lock);
 	pthread_mutex_lock(&d->s->lock);
 	serving = d->s->family > 0;
@@ -248,6 +249,8 @@ static unsigned int push(struct disk *d)
 	err = !m ? -ENOMEM : d->local ? send_local(d, m, &pushed) : send_table(d, m, &t, serving, &pushed);
 	pthread_mutex_lock(&d->lock);
 	answered(d, &t, err, pushed, m ? mesh_why(m) : "no memory");
+	d->pushing = false;
+	pthread_cond_broadcast(&d->wake);
 	table_free(&t);
 	return !err ? 0 : err != -EINPROGRESS ? d->s->retry_ms : d->local ? LOCAL_MS : AGAIN_MS;
 }
@@ -285,6 +288,12 @@ int disk_unserve(struct disk *d, bool force)
 	/* Only what no volume has here is given up. */
 	if (d->local)
 		return 0;
+	/* A table that is at the kernel would have it serve the drive again. */
+	pthread_mutex_lock(&d->lock);
+	d->leaving = true;
+	while (d->pushing)
+		disk_wait(d, 0);
+	pthread_mutex_unlock(&d->lock);
 	m = mesh_open();
 	switch (m ? disk_kernel_has(m, d) : DISK_SILENT) {
 	case DISK_HAS:

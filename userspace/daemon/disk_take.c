@@ -2,6 +2,7 @@
 /* struct export_ops: drives come and go. Each call is a job of its own, since a disk may hang. */
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,23 +10,24 @@
 #include <unistd.h>
 
 #include "userspace/daemon/disk_dev.h"
-#include "userspace/daemon/disk_own.h"
+#include "userspace/daemon/disk_local.h"
 #include "userspace/daemon/disk_probe.h"
 #include "userspace/daemon/disk_record.h"
 #include "userspace/daemon/job.h"
 #include "userspace/machine/guard.h"
 
-enum work_kind { WORK_TAKE, WORK_FIRST, WORK_LEAVE, WORK_OWN };
+enum work_kind { WORK_TAKE, WORK_FIRST, WORK_LEAVE, WORK_OWN, WORK_GROW };
 
 /* Arguments and results of a job. */
 struct work_arg {
 	struct disks *s;
 	char	path[OBJ_PATH];
 	struct muuid drive;
-	bool	wipe;
+	unsigned int how;	/* of a drive that leaves: EXPORT_WIPE, EXPORT_PREEMPT */
+	u64	number;		/* of the device that was judged; 0: any */
 	struct muuid owner;	/* that the label is to have */
 	struct label *label;	/* to be written first */
-	struct disk *d;		/* to be left; or taken, until the loop has it */
+	struct disk *d;		/* to be left, NULL: the kernel's alone; or taken, until the loop has it */
 	bool	taken;		/* @d is this job's */
 	char	words[DISK_WORDS];
 };
@@ -64,20 +66,24 @@ static void work_drop(void *arg)
 static struct disk *disk_new(struct work_arg *a, int fd, const struct disk_dev *dev, struct label *l)
 {
 	struct disk *d = calloc(1, sizeof(*d));
+	char real[PATH_MAX];
 
 	if (!d)
 		return NULL;
 	d->s = a->s;
 	d->uuid = l->drive;
-	snprintf(d->path, sizeof(d->path), "%s", a->path);
+	/* Names in /dev/disk are links, and the kernel says the device's own. */
+	snprintf(d->path, sizeof(d->path), "%.*s", OBJ_PATH - 1, realpath(a->path, real) ? real : a->path);
 	disk_identify(dev->name, &d->about);
-	snprintf(d->about.path, sizeof(d->about.path), "%s", a->path);
+	memcpy(d->about.path, d->path, sizeof(d->about.path));
 	d->about.size = dev->size;
 	d->about.lba = dev->lba;
 	d->about.drive = l->drive;
 	d->size = l->size;
 	d->local = l->flags & LABEL_F_LOCAL;
 	d->fd = fd;
+	d->alone = -1;
+	d->number = dev->number;
 	d->label = d->both = l;
 	d->both_no = 1;
 	pthread_mutex_init(&d->io, NULL);
@@ -126,6 +132,10 @@ static int judge(struct work_arg *a, const struct disk_dev *dev, const struct la
 		return fail(a, -EPERM, "it was exported last by host %s", muuid_str(&l->owner).s);
 	if (l->size > dev->size)
 		return fail(a, -EUCLEAN, "the disk is smaller than its label says");
+	/* Its volumes could not be written in the blocks that they are made of. */
+	if (l->lba != dev->lba)
+		return fail(a, -EUCLEAN, "the disk has blocks of %u bytes, and its label is of one with %u: it was "
+			    "formatted again, or is a copy", dev->lba, l->lba);
 	if (written)
 		return fail(a, -ESTALE, "the disk was put back to an older state: its label is the %lluth, and "
 			    "this host has written the %lluth", (unsigned long long)l->sequence,
@@ -171,6 +181,30 @@ static int put_right(struct disk *d, const int each[2])
 	return 0;
 }
 
+/* While the store is away this device is the drive's, and no other one. */
+static void known(const struct disk *d)
+{
+	const char *state = d->s->config.state;
+	int err = state ? disk_known_put(state, &d->uuid, &d->about) : 0;
+
+	if (err)
+		disk_log(d->s, "%s: which device it is cannot be noted in %s/labels (%s): while the store is away it "
+			 "is not taken up again", d->path, state, strerror(-err));
+}
+
+/* The device that was judged: its name may be another's by now. */
+static int open_judged(struct work_arg *a, int flags, struct disk_dev *dev)
+{
+	int fd = disk_dev_open(a->path, flags, dev);
+
+	if (fd < 0)
+		return fail(a, fd, "the disk cannot be opened: %s", strerror(-fd));
+	if (!a->number || dev->number == a->number)
+		return fd;
+	close(fd);
+	return fail(a, -ESTALE, "another disk has its name by now");
+}
+
 static int take(void *arg)
 {
 	struct label *l = malloc(sizeof(*l));
@@ -179,10 +213,10 @@ static int take(void *arg)
 	struct disk_dev dev;
 	int fd, err, each[2];
 
-	fd = l ? disk_dev_open(a->path, O_RDWR | O_DSYNC, &dev) : -ENOMEM;
+	fd = l ? open_judged(a, O_RDWR | O_DSYNC, &dev) : -ENOMEM;
 	if (fd < 0) {
 		free(l);
-		return fail(a, fd, "the disk cannot be opened: %s", strerror(-fd));
+		return fd;
 	}
 	err = label_read(fd, dev.size, l, &on, each);
 	if (err)
@@ -197,13 +231,17 @@ static int take(void *arg)
 	}
 	a->taken = true;
 	a->d->on = on;
+	if (a->d->local && disk_local_take(a->d))
+		return fail(a, -EBUSY, "it is mounted, or another program or driver holds it");
 	err = read_heads(a->d);
 	if (!err)
 		err = put_right(a->d, each);
 	if (!err && !a->d->local)
 		disk_dev_cache_off(fd, dev.name);
-	if (!err)
+	if (!err) {
+		known(a->d);
 		disk_backup_due(a->d, a->d->both, true);
+	}
 	return err ? fail(a, err, "%s", strerror(-err)) : 0;
 }
 
@@ -237,11 +275,9 @@ static int first(void *arg)
 	struct work_arg *a = arg;
 	struct label *was = malloc(sizeof(*was));
 	struct disk_dev dev;
-	int fd = was ? disk_dev_open(a->path, O_RDWR | O_DSYNC | O_EXCL, &dev) : -ENOMEM, err = fd;
+	int fd = was ? open_judged(a, O_RDWR | O_DSYNC | O_EXCL, &dev) : -ENOMEM, err = fd;
 
-	if (fd < 0) {
-		fail(a, fd, "the disk cannot be opened: %s", strerror(-fd));
-	} else {
+	if (fd >= 0) {
 		err = first_write(a, fd, &dev, was);
 		close(fd);
 	}
@@ -276,11 +312,9 @@ static int own(void *arg)
 	struct work_arg *a = arg;
 	struct label *l = malloc(sizeof(*l));
 	struct disk_dev dev;
-	int fd = l ? disk_dev_open(a->path, O_RDWR | O_DSYNC | O_EXCL, &dev) : -ENOMEM, err = fd;
+	int fd = l ? open_judged(a, O_RDWR | O_DSYNC | O_EXCL, &dev) : -ENOMEM, err = fd;
 
-	if (fd < 0) {
-		fail(a, fd, "the disk cannot be opened: %s", strerror(-fd));
-	} else {
+	if (fd >= 0) {
 		err = own_write(a, fd, &dev, l);
 		close(fd);
 	}
@@ -299,40 +333,77 @@ static int mark_left(struct disk *d)
 	return disk_commit(d, l);
 }
 
-/* On the drive's thread. */
+/*
+ * On the drive's thread. A drive that fails is what an operator takes away: it goes without the mark
+ * then, and drive/D says that it has left.
+ */
 static int leave_it(struct disk *d, void *arg)
 {
 	struct work_arg *a = arg;
+	bool wipe = a->how & EXPORT_WIPE;
 	int err = disk_current(d);
 
 	if (!err && d->s->config.state)
 		err = disk_backup(d->s->config.state, d->label);
 	if (!err)
-		err = a->wipe ? label_forget(d->fd, d->size) : mark_left(d);
+		err = wipe ? label_forget(d->fd, d->size) : mark_left(d);
 	/* A drive of which another host is the owner by now is left as it is. */
-	if (err && (err != -EBADE || a->wipe))
-		return fail(a, err, "its label cannot be %s: %s", a->wipe ? "erased" : "written", strerror(-err));
+	if (err && !wipe && err != -EBADE && a->how & EXPORT_PREEMPT)
+		disk_log(d->s, "%s: it is served no more, and its label cannot say so: %s. A daemon that starts "
+			 "while the store is away takes it up again", d->path, strerror(-err));
+	else if (err && (err != -EBADE || wipe))
+		return fail(a, err, "its label cannot be %s: %s", wipe ? "erased" : "written", strerror(-err));
 	disk_end(d);
 	return 0;
 }
 
-static int local_busy(const struct disk *d)
+/* Nothing takes a device from a kernel that has it open, or that waits for I/O to it still. */
+static int local_busy(struct work_arg *a, const struct disk *d)
 {
 	struct mesh *m __free(mesh_close) = mesh_open();
+	struct meshblk_abandoned *gone = NULL;
 	struct meshblk_volume *v;
 	size_t i, n;
 	int err = m ? meshblk_volumes(m, &v, &n) : -ENOMEM;
 
 	if (err)
-		return err == -ENOENT ? 0 : err;
+		return err == -ENOENT ? 0 : fail(a, err, "the kernel does not say what is open");
 	for (i = 0; i < n; i++) {
 		for (u32 k = 0; k < v[i].nr_members; k++) {
 			if (muuid_equal(&v[i].members[k].drive, &d->uuid))
-				err = -EBUSY;
+				err = fail(a, -EBUSY, "volume %s has it open, as a local drive of this host: detach "
+					   "that first", v[i].name);
 		}
 	}
 	meshblk_volumes_free(v, n);
-	return err;
+	if (err)
+		return err;
+	err = meshblk_abandoned_get(m, &gone, &n);
+	for (i = 0; !err && i < n; i++) {
+		if (muuid_equal(&gone[i].member.drive, &d->uuid))
+			err = fail(a, -EBUSY, "it has not ended I/O that a volume has given up");
+	}
+	free(gone);
+	return err && !a->words[0] ? fail(a, err, "the kernel does not say which I/O to it goes on") : err;
+}
+
+/*
+ * Its volumes lose what is taken by force at once; the kernel gives the drive up when all commands to
+ * it are back, which may take as long as the drive hangs.
+ */
+static int unserve(struct work_arg *a, struct disk *d)
+{
+	bool force = a->how & EXPORT_PREEMPT;
+	int err = disk_unserve(d, force);
+
+	while (err == -EBUSY && force) {
+		usleep(a->s->retry_ms * 1000);
+		err = disk_unserve(d, true);
+	}
+	if (err == -EBUSY)
+		return fail(a, err, "volumes have extents of it open: detach them, or add --preempt, by which their I/O "
+			    "to it fails");
+	return err ? fail(a, err, "the kernel does not give it up: %s", strerror(-err)) : 0;
 }
 
 static int leave(void *arg)
@@ -341,16 +412,17 @@ static int leave(void *arg)
 	struct disk *d = a->d;
 	int err;
 
+	/* No label is known to be its own, so none is written. */
+	if (!d)
+		return disk_left_end(a->s, &a->drive, a->how & EXPORT_PREEMPT, a->words, sizeof(a->words));
 	pthread_mutex_lock(&d->lock);
-	err = d->ended ? -ENODEV : a->wipe && d->label->extents ? -ENOTEMPTY : 0;
+	err = d->ended ? -ENODEV : a->how & EXPORT_WIPE && d->label->extents ? -ENOTEMPTY : 0;
 	d->leaving = !err;
 	pthread_mutex_unlock(&d->lock);
 	if (err)
 		return fail(a, err, err == -ENODEV ? "it has gone" : "its label names extents");
-	err = d->local ? local_busy(d) : disk_unserve(d, false);
-	if (err)
-		fail(a, err, "a volume has an extent of it open");
-	else
+	err = d->local ? local_busy(a, d) : unserve(a, d);
+	if (!err)
 		err = disk_call(d, leave_it, a);
 	pthread_mutex_lock(&d->lock);
 	d->leaving = false;
@@ -358,6 +430,20 @@ static int leave(void *arg)
 		disk_push(d);
 	pthread_mutex_unlock(&d->lock);
 	return err;
+}
+
+static int grow_it(struct disk *d, void *arg)
+{
+	(void)arg;
+	return disk_grow(d);
+}
+
+static int grow(void *arg)
+{
+	struct work_arg *a = arg;
+	int err = disk_call(a->d, grow_it, NULL);
+
+	return err ? fail(a, err, "its label cannot be written: %s", strerror(-err)) : 0;
 }
 
 static struct disk_work *work_find(struct disks *s, enum work_kind kind, const char *path,
@@ -376,7 +462,7 @@ static struct disk_work *work_new(struct disks *s, enum work_kind kind, const ch
 				  const struct muuid *drive)
 {
 	static int (*const fn[])(void *arg) = { [WORK_TAKE] = take, [WORK_FIRST] = first, [WORK_LEAVE] = leave,
-						[WORK_OWN] = own };
+						[WORK_OWN] = own, [WORK_GROW] = grow };
 	struct disk_work *w = calloc(1, sizeof(*w));
 	struct work_arg *a = calloc(1, sizeof(*a));
 
@@ -431,21 +517,28 @@ static int work_run(struct disks *s, struct disk_work *w)
 	return err;
 }
 
-int disk_take(struct disks *s, const char *path, const struct muuid *drive)
+int disk_take(struct disks *s, const char *path, const struct muuid *drive, u64 number)
 {
 	struct disk_work *w = work_find(s, WORK_TAKE, path, drive);
 	const struct disk *d = disks_served(s, drive);
 
-	if (!w && d && !strcmp(d->path, path))
+	if (!w && d && d == disks_at(s, path))
 		return 0;
-	if (!w)
+	/* Until then it may hold the device alone. */
+	if (!w && disks_ending(s, drive))
+		return -EINPROGRESS;
+	if (!w) {
 		w = work_new(s, WORK_TAKE, path, drive);
-	return w ? work_run(s, w) : -ENOMEM;
+		if (!w)
+			return -ENOMEM;
+		w->arg->number = number;
+	}
+	return work_run(s, w);
 }
 
 static int op_take(void *m, const char *path, const struct muuid *drive)
 {
-	return disk_take(m, path, drive);
+	return disk_take(m, path, drive, disk_judged(m, path));
 }
 
 static int op_first(void *m, const char *path, const struct label *l)
@@ -461,6 +554,7 @@ static int op_first(void *m, const char *path, const struct label *l)
 		w = work_new(s, WORK_FIRST, path, &l->drive);
 		if (!w)
 			return -ENOMEM;
+		w->arg->number = disk_judged(s, path);
 		w->arg->label = malloc(sizeof(*l));
 		if (!w->arg->label) {
 			work_free(s, w);
@@ -485,33 +579,52 @@ static int op_own(void *m, const char *path, const struct muuid *drive, const st
 		if (!w)
 			return -ENOMEM;
 		w->arg->owner = *host;
+		w->arg->number = disk_judged(s, path);
 	}
 	return work_run(s, w);
 }
 
-static int op_leave(void *m, const struct muuid *drive, bool wipe)
+static int op_leave(void *m, const struct muuid *drive, unsigned int how)
 {
 	struct disks *s = m;
 	struct disk_work *w = work_find(s, WORK_LEAVE, "", drive);
-	struct disk *d = disks_served(s, drive);
 
-	if (!w && !d) {
-		snprintf(s->words, sizeof(s->words), "it is not served here");
-		return -ENODEV;
-	}
 	if (!w) {
 		w = work_new(s, WORK_LEAVE, "", drive);
 		if (!w)
 			return -ENOMEM;
-		w->arg->d = d;
-		w->arg->wipe = wipe;
+		w->arg->d = disks_served(s, drive);
+		w->arg->how = how;
 	}
 	return work_run(s, w);
 }
 
+static int op_grow(void *m, const struct muuid *drive, u64 *size)
+{
+	struct disks *s = m;
+	struct disk_work *w = work_find(s, WORK_GROW, "", drive);
+	struct disk *d = w ? w->arg->d : disks_served(s, drive);
+	int err;
+
+	if (!d) {
+		snprintf(s->words, sizeof(s->words), "it is not served here");
+		return -ENODEV;
+	}
+	if (!w) {
+		w = work_new(s, WORK_GROW, "", drive);
+		if (!w)
+			return -ENOMEM;
+		w->arg->d = d;
+	}
+	err = work_run(s, w);
+	guard(&d->lock);
+	*size = d->size;
+	return err;
+}
+
 static int op_probe(void *m, const char *path, struct export_disk *out)
 {
-	return disk_look(m, path, out);
+	return disk_look_judged(m, path, out);
 }
 
 static const char *op_words(void *m)
@@ -521,7 +634,7 @@ static const char *op_words(void *m)
 
 const struct export_ops disks_export_ops = {
 	.probe = op_probe, .label_first = op_first, .take = op_take, .leave = op_leave, .words = op_words,
-	.own = op_own,
+	.own = op_own, .grow = op_grow,
 };
 
 bool disks_take_end(struct disks *s, u64 until)

@@ -6,8 +6,11 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-#include "userspace/daemon/disk_own.h"
+#include "userspace/daemon/crash.h"
+#include "userspace/daemon/disk_dev.h"
+#include "userspace/daemon/disk_local.h"
 #include "userspace/daemon/disk_record.h"
 #include "userspace/daemon/job.h"
 #include "userspace/machine/guard.h"
@@ -78,17 +81,31 @@ static void both_now(struct disk *d, struct label *l)
 	d->both_no++;
 }
 
-int disk_commit(struct disk *d, struct label *l)
+/* With d->io. @was: the size of the label in place of which it is written; 0: it is the same. */
+static int write_label(struct disk *d, const struct label *l, u64 was, int each[2])
+{
+	int err;
+
+	if (!was)
+		return label_write(d->fd, l, &d->on, each);
+	err = label_same(d->fd, d->label, &d->on);
+	return err ? err : label_grow(d->fd, l, was, &d->on, each);
+}
+
+static int commit(struct disk *d, struct label *l, u64 was)
 {
 	int err, each[2] = { 0 };
 	bool foreign;
 
+	crash_point("before label");
 	pthread_mutex_lock(&d->io);
 	/* A write that failed may have landed nevertheless: its number is not used again. */
 	l->sequence = (d->on.tried > d->label->sequence ? d->on.tried : d->label->sequence) + 1;
 	foreign = d->foreign;
-	err = foreign ? -EBADE : label_write(d->fd, l, &d->on, each);
+	err = foreign ? -EBADE : write_label(d, l, was, each);
 	pthread_mutex_lock(&d->lock);
+	if (!err)
+		d->size = l->size;
 	if (err) {
 		free(l);
 	} else if (each[0] || each[1]) {
@@ -102,6 +119,8 @@ int disk_commit(struct disk *d, struct label *l)
 	}
 	pthread_mutex_unlock(&d->lock);
 	pthread_mutex_unlock(&d->io);
+	if (!err)
+		crash_point("after label");
 	if (err == -EBADE && !foreign)
 		strayed(d);
 	else if (err && !foreign)
@@ -110,6 +129,11 @@ int disk_commit(struct disk *d, struct label *l)
 		disk_log(d->s, "%s: copy %d of its label cannot be written: %s", d->path, each[0] ? 0 : 1,
 			 strerror(-(each[0] ? each[0] : each[1])));
 	return err ? err : each[0] || each[1] ? -EIO : 0;
+}
+
+int disk_commit(struct disk *d, struct label *l)
+{
+	return commit(d, l, 0);
 }
 
 /* With d->lock: the kernel's table is to lack the extent. */
@@ -132,6 +156,22 @@ static int settled(struct disk *d)
 		return err;
 	l = disk_edit(d);
 	return l ? disk_commit(d, l) : -ENOMEM;
+}
+
+int disk_grow(struct disk *d)
+{
+	off_t size = lseek(d->fd, 0, SEEK_END);
+	int err = size < 0 ? -errno : settled(d);
+	struct label *l;
+
+	/* Less would put the new copy over a part of the former one. */
+	if (err || (u64)size < d->label->size + LABEL_AREA)
+		return err;
+	l = disk_edit(d);
+	if (!l)
+		return -ENOMEM;
+	l->size = size;
+	return commit(d, l, d->label->size);
 }
 
 static int note(struct disk *d, const struct disk_number *n)
@@ -195,6 +235,8 @@ static void number_do(struct disk *d, struct disk_number *n, bool ended)
 	}
 	pthread_mutex_unlock(&d->lock);
 	err = ended ? -ENODEV : number(d, n);
+	if (!err && local && d->local)
+		err = disk_local_let_go(d);
 	if (!local) {
 		meshtgt_grant_reply(n->m, n->request, err);
 		free(n);
@@ -306,6 +348,8 @@ static void record_do(struct disk *d)
 	err = e ? disk_current(d) : -ENOENT;
 	if (!err)
 		err = disk_record_put(d->fd, e, l);
+	if (!err)
+		crash_point("after record");
 	read = e ? disk_record_head(d->fd, e, &head) : -ENODATA;
 	if (err && err != -ENOENT)
 		disk_log(d->s, "%s: a layout record cannot be written: %s", d->path, strerror(-err));
@@ -374,8 +418,10 @@ static void want_do(struct disk *d)
 			disk_backup_due(d, was, true);
 		err = disk_commit(d, l);
 	}
-	if (!err)
+	if (!err) {
 		rolled(d, was);
+		crash_point("after records");
+	}
 	free(was);
 	pthread_mutex_lock(&d->lock);
 	if (!err)
@@ -384,6 +430,25 @@ static void want_do(struct disk *d)
 	d->want_err = err;
 	d->want_at = err ? disk_now() + d->s->retry_ms : 0;
 	job_wake();
+}
+
+/* The drive's own thread: one that hangs with it has nothing else to do. */
+static void smart(struct disk *d)
+{
+	u64 now = disk_now();
+	struct obj_smart s;
+	bool due;
+
+	pthread_mutex_lock(&d->lock);
+	due = !d->smart_ms || now - d->smart_ms >= DISK_SMART_MS;
+	pthread_mutex_unlock(&d->lock);
+	if (!due)
+		return;
+	disk_dev_smart(d->fd, &s);
+	pthread_mutex_lock(&d->lock);
+	d->about.smart = s;
+	d->smart_ms = now;
+	pthread_mutex_unlock(&d->lock);
 }
 
 /* With d->lock, which it gives up meanwhile: nothing else is to be done. */
@@ -396,10 +461,23 @@ static void idle(struct disk *d)
 		settled(d);
 	else if (!disk_current(d))
 		disk_backup_due(d, d->label, false);
+	if (d->local && disk_local_gone(d)) {
+		disk_log(d->s, "%s: the drive has gone", d->path);
+		disk_end(d);
+	} else if (d->local) {
+		disk_local_keep(d);
+	}
+	smart(d);
 	/* Errors are over after a while: the loop tries again. */
 	if (failed)
 		job_wake();
 	pthread_mutex_lock(&d->lock);
+}
+
+bool disk_hangs(struct disk *d)
+{
+	guard(&d->lock);
+	return !d->ended && d->busy_at && disk_now() - d->busy_at >= DISK_LATE_MS;
 }
 
 void *disk_label_thread(void *arg)
@@ -412,6 +490,7 @@ void *disk_label_thread(void *arg)
 	while (!d->ended) {
 		n = number_next(d);
 		now = disk_now();
+		d->busy_at = n || d->calls || d->record || d->want || now >= idle_at ? now : 0;
 		if (n) {
 			number_do(d, n, false);
 		} else if (d->calls) {

@@ -9,14 +9,21 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "userspace/daemon/crash.h"
 #include "userspace/daemon/disk_dev.h"
 #include "userspace/daemon/disk_own.h"
 #include "userspace/daemon/job.h"
 #include "userspace/machine/guard.h"
 
+/* The position is noted after that many bytes, or this time. */
+#ifdef MESHD_CRASH_POINTS
+#define STEP		(8ULL << 20)
+#define NOTE_BYTES	STEP
+#else
 #define STEP		(64ULL << 20)
-#define NOTE_BYTES	(4ULL << 30)	/* after which the position is noted ... */
-#define NOTE_MS		5000		/* ... or this time */
+#define NOTE_BYTES	(4ULL << 30)
+#endif
+#define NOTE_MS		5000
 
 struct note {
 	struct muuid extent;
@@ -78,6 +85,7 @@ static int zero(struct disk *d, const struct label_extent *e)
 			err = note(d, e, at);
 			noted = at;
 			then = disk_now();
+			crash_point("zero");
 		}
 	}
 	return err ? err : note(d, e, e->length);

@@ -48,3 +48,9 @@ void daemon_log(void *priv, const char *words)
 	(void)priv;
 	log_warn("%s", words);
 }
+
+void daemon_note(void *priv, const char *words)
+{
+	(void)priv;
+	log_info("%s", words);
+}

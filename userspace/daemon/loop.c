@@ -24,11 +24,15 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "userspace/agent/prune.h"
+#include "userspace/agent/report.h"
 #include "userspace/daemon/control.h"
+#include "userspace/daemon/hook.h"
 #include "userspace/daemon/job.h"
 #include "userspace/daemon/kernel.h"
 #include "userspace/daemon/log.h"
 #include "userspace/daemon/machine.h"
+#include "userspace/daemon/report.h"
 
 #define TICK_US		1000000ULL
 #define ROUNDS_MAX	64	/* then events have a turn */
@@ -52,9 +56,11 @@ struct loop {
 	ino_t	kernel_ino;
 	sd_device_monitor *monitor;
 	struct served *served;
+	struct report_agent report;
 	bool	store_on;		/* its descriptor is watched */
 	bool	more;			/* agents have steps left */
 	bool	rescan;
+	u32	scanned_as;		/* scan_as() of the last scan */
 	u64	rescan_ms;
 	u64	removed_at;		/* revision of the copy that cluster_removed() had; 0: none */
 	u8	status;			/* enum host_state that was notified */
@@ -63,7 +69,7 @@ struct loop {
 
 static const enum key_kind followed[] = {
 	KEY_CLUSTER, KEY_LEADER, KEY_HOST, KEY_ALIVE, KEY_DEVICE, KEY_DRIVE, KEY_VOLUME, KEY_NAME, KEY_ACCESS,
-	KEY_READER, KEY_WANT, KEY_WRITER, KEY_ROSTER, KEY_TASK, KEY_EVENT, KEY_STATUS,
+	KEY_READER, KEY_WANT, KEY_WRITER, KEY_ROSTER, KEY_TASK, KEY_EVENT, KEY_STATUS, KEY_RECOVER,
 };
 
 static void log_once(struct loop *l, const char *words)
@@ -121,6 +127,8 @@ static void served_list(struct daemon *d)
 		}
 		*at = s->next;
 		free(s);
+		/* Its device may be back already, by another name. */
+		d->loop->rescan = true;
 	}
 }
 
@@ -134,6 +142,9 @@ static int drives_turn(struct daemon *d, bool stopped)
 		n = s->agent.begun ? 0 : drive_begin(&s->agent);
 		if (!n)
 			n = drive_turn(&s->agent);
+		if (s->agent.above[0])
+			host_label_above(&d->self, s->agent.above);
+		s->agent.above[0] = 0;
 		if (n > 0)
 			steps += n;
 		else if (n < 0 && n != -EINPROGRESS)
@@ -142,22 +153,116 @@ static int drives_turn(struct daemon *d, bool stopped)
 	return steps;
 }
 
+/* Recover, on this machine */
+
+static struct drive_agent *report_drive(void *m, struct drive_agent *after)
+{
+	struct daemon *d = m;
+	struct served *s = d->loop->served;
+
+	for (; s && after; s = s->next) {
+		if (&s->agent == after) {
+			s = s->next;
+			break;
+		}
+	}
+	return s ? &s->agent : NULL;
+}
+
+static int report_about(void *m, struct drive_agent *a, struct obj_disk *out)
+{
+	(void)m;
+	return disk_about(a->dev, out);
+}
+
+static int report_layout(void *m, struct drive_agent *a, const struct muuid *volume, struct layout *out)
+{
+	(void)m;
+	return disk_layout(a->dev, volume, out);
+}
+
+static const struct report_ops report_ops = {
+	.drive = report_drive, .about = report_about, .layout = report_layout,
+};
+
+/*
+ * A store that was put back may not know a drive that this host served: then its label counts, as while
+ * the store is away, and with it the volumes that are attached. Recover has perhaps marked it. False:
+ * the store's objects count.
+ */
+static bool by_labels(const struct daemon *d, struct plan_seen *seen)
+{
+	const struct obj_recover *mark;
+
+	memset(seen, 0, sizeof(*seen));
+	if (!d->self.seen_known || (!d->store_away && d->self.state != HOST_STOPPED))
+		return false;
+	*seen = d->self.seen.plan;
+	mark = copy_obj(d->copy, &(struct key) { .kind = KEY_RECOVER });
+	if (mark && mark->generation > seen->generation)
+		seen->generation = mark->generation;
+	return true;
+}
+
+/* By what disks are scanned: another number when they are to be scanned again. */
+static u32 scan_as(const struct daemon *d)
+{
+	struct plan_seen seen;
+
+	return by_labels(d, &seen) ? 1 + seen.generation : 0;
+}
+
 static void rescan(struct daemon *d, u64 now)
 {
 	struct loop *l = d->loop;
+	struct plan_seen seen;
 	int err;
 
-	if (now - l->rescan_ms >= RESCAN_MS)
+	if (now - l->rescan_ms >= RESCAN_MS || l->scanned_as != scan_as(d))
 		l->rescan = true;
 	if (!l->rescan || (!copy_whole(d->copy) && !d->store_away))
 		return;
 	if (d->store_away && !d->self.seen_known)
 		return;
-	err = d->store_away ? disks_rescan_alone(d->disks, &d->self.seen.plan) : disks_rescan(d->disks, d->copy);
+	l->scanned_as = scan_as(d);
+	err = by_labels(d, &seen) ? disks_rescan_alone(d->disks, &seen) : disks_rescan(d->disks, d->copy);
 	if (err == -EINPROGRESS)
 		return;
 	l->rescan = false;
 	l->rescan_ms = now;
+}
+
+/* A label of a later generation is not taken up, so no agent of a drive sees it. */
+static void label_generation(struct daemon *d)
+{
+	const struct key k = { .kind = KEY_CLUSTER };
+	const struct obj_cluster *c = copy_obj(d->copy, &k);
+	const char *path;
+	u32 generation = disks_generation(d->disks, &path);
+	char words[WHY];
+
+	if (!c || generation <= c->plan.generation || host_stopped(&d->self) || copy_fresh(d->copy, &k))
+		return;
+	c = copy_obj(d->copy, &k);
+	if (!c || generation <= c->plan.generation)
+		return;
+	snprintf(words, sizeof(words), "the store was put back: the label of %s is of generation %u, and the store of "
+		 "%u. Nothing is decided until 'meshctl cluster recover'; what is attached goes on", path, generation,
+		 c->plan.generation);
+	host_label_above(&d->self, words);
+}
+
+/* A twin, and a host that was removed, hand in nothing; nor does one whose disks are not all known yet. */
+static int reporting(struct daemon *d)
+{
+	int n;
+
+	if (d->disks && (d->loop->rescan || d->loop->scanned_as != scan_as(d)))
+		return 0;
+	if (d->self.state != HOST_STOPPED && d->self.state != HOST_UP)
+		return 0;
+	n = report_turn(&d->loop->report, d->self.seen.plan.generation);
+	return n > 0 ? n : 0;
 }
 
 /* The store */
@@ -255,15 +360,23 @@ static int deciding(struct daemon *d, u64 now)
 		steps += n > 0 ? n : 0;
 		n = spares_turn(&d->spares, now);
 		steps += n > 0 ? n : 0;
+		n = prune_tasks(&d->tasks);
+		steps += n > 0 ? n : 0;
 	} else {
 		spares_end(&d->spares);
 	}
+	n = stopped ? 0 : events_turn(&d->events, now);
+	steps += n > 0 ? n : 0;
+	n = stopped ? 0 : prune_events(d->copy, &d->host);
+	steps += n > 0 ? n : 0;
 	if (!d->disks)
 		return steps;
 	n = stopped ? 0 : export_turn(&d->exports);
 	steps += n > 0 ? n : 0;
 	if (n > 0)
 		host_disks_changed(&d->self);
+	d->says.now_ms = d->exports.now * 1000;
+	drive_say_turn(&d->says);
 	return steps + drives_turn(d, stopped);
 }
 
@@ -271,15 +384,23 @@ static int deciding(struct daemon *d, u64 now)
 static int agents(struct daemon *d, u64 now)
 {
 	int steps = follow(d, now), n = 0;
+	char why[OBJ_WORDS];
 	bool may;
 
 	may = copy_whole(d->copy) && (host_may(&d->self) || host_stopped(&d->self));
 	if (may)
-		steps += deciding(d, now);
+		steps += deciding(d, now) + reporting(d);
 	attach_may(d->attach, host_stopped(&d->self), d->self.lease);
 	if ((may || d->store_away) && kernel_there(d->kernel))
 		n = attach_turn(d->attach, d->store_away, now);
+	if (attach_above(d->attach, why, sizeof(why)))
+		host_label_above(&d->self, why);
 	return steps + (n > 0 ? n : 0);
+}
+
+static void report_spare(void *priv, const struct obj_event *e)
+{
+	report_event(priv, e, REPORT_STORED);
 }
 
 static void notify(struct daemon *d)
@@ -331,10 +452,16 @@ void daemon_turn(struct daemon *d)
 		steps = agents(d, now);
 	while (steps && ++rounds < ROUNDS_MAX);
 	d->loop->more = steps;
+	if (d->volumes)
+		volumes_watch(d->volumes, now);
+	if (d->hook)
+		hook_turn(d->hook);
 	if (d->disks) {
 		rescan(d, now);
-		if (copy_whole(d->copy))
+		if (copy_whole(d->copy)) {
+			label_generation(d);
 			disks_allow(d->disks, d->copy);
+		}
 	}
 	removed_hosts(d);
 	notify(d);
@@ -439,7 +566,11 @@ static int follow_all(struct daemon *d)
 			err = 0;
 		}
 	}
-	return err;
+	/* Of other hosts a store host alone reads them. */
+	if (!err)
+		err = copy_follow(d->copy, &(struct key) { .kind = KEY_REPORT, .host = d->host },
+				  cluster_role(d->cluster) != PLAN_STORE);
+	return err == -ENOMEM || err == -EINVAL ? err : 0;
 }
 
 int daemon_follow(struct daemon *d)
@@ -469,10 +600,15 @@ int daemon_begin(struct daemon *d)
 					.machine = d->machine };
 	d->lead = (struct lead) { .copy = d->copy, .host = d->host, .seconds = LEASE_SECONDS };
 	d->tasks = (struct tasks) { .copy = d->copy, .lead = &d->lead };
-	d->spares = (struct spares) { .tasks = &d->tasks };
+	d->spares = (struct spares) { .tasks = &d->tasks, .report = report_spare, .priv = d };
+	d->events = (struct events) { .copy = d->copy };
 	d->exports = (struct export_agent) { .copy = d->copy, .host = d->host, .ops = &disks_export_ops,
 					     .machine = d->disks };
+	d->says = (struct drive_say) { .copy = d->copy, .host = d->host, .left = disks_left, .machine = d->disks };
 	d->attach = attach_open(d->copy, &d->host, &volumes_ops, d->volumes);
+	d->loop->report = (struct report_agent) { .copy = d->copy, .host = d->host, .role = d->self.role,
+						  .ops = &report_ops, .m = d, .attach = &volumes_ops,
+						  .attach_m = d->volumes };
 	return d->attach ? sources(d) : -ENOMEM;
 }
 
@@ -507,6 +643,7 @@ void daemon_end(struct daemon *d)
 		attach_close(d->attach);
 	export_end(&d->exports);
 	spares_end(&d->spares);
+	events_end(&d->events);
 	copy_close(d->copy);
 	if (d->store)
 		store_close(d->store);

@@ -169,8 +169,7 @@ int machine_home(const char *state, struct muuid *host, char why[MACHINE_WHY])
 	case MACHINE_OTHER:
 		return say(why, -EXDEV, "%s belongs to another machine: another %s than noted, and two machines that "
 			   "are both host %s would both be granted its volumes. If this is that host, on other hardware "
-			   "or installed again: 'meshctl host identity accept'. If it is a copy: 'meshctl host identity "
-			   "new'", state, difference(&noted, &here), muuid_str(host).s);
+			   "or installed again: 'meshd --identity accept'. If it is a copy: 'meshd --identity new'", state, difference(&noted, &here), muuid_str(host).s);
 	case MACHINE_LEARN:
 		here = machine_merge(&noted, &here);
 		err = note(state, &here);

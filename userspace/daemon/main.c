@@ -17,9 +17,15 @@
 
 #include "userspace/daemon/conf.h"
 #include "userspace/daemon/control.h"
+#include "userspace/daemon/crash.h"
+#include "userspace/daemon/hook.h"
 #include "userspace/daemon/kernel.h"
 #include "userspace/daemon/log.h"
 #include "userspace/daemon/machine.h"
+#include "userspace/daemon/report.h"
+
+/* Exit status beside 1 and 2: only an administrator's command helps, so the unit does not start it again. */
+#define EXIT_IDENTITY	3
 
 static const char usage[] =
 	"Usage: meshd [OPTION...]\n"
@@ -46,7 +52,11 @@ static const struct option opts[] = {
 	{ "config", 1, NULL, 'c' }, { "state", 1, NULL, 's' }, { "socket", 1, NULL, 'S' },
 	{ "listen", 1, NULL, 'l' }, { "port", 1, NULL, 'p' }, { "no-target", 0, NULL, 'n' },
 	{ "identity", 1, NULL, 'i' }, { "debug", 0, NULL, 'd' }, { "version", 0, NULL, 'v' },
-	{ "help", 0, NULL, 'h' }, { NULL, 0, NULL, 0 },
+	{ "help", 0, NULL, 'h' },
+#ifdef MESHD_CRASH_POINTS
+	{ "die-at", 1, NULL, 'x' }, { "pause-at", 1, NULL, 'P' },
+#endif
+	{ NULL, 0, NULL, 0 },
 };
 
 /* Those that the file has too are its values. */
@@ -97,6 +107,14 @@ static int option(int c)
 	case 'h':
 		fputs(usage, stdout);
 		exit(0);
+#ifdef MESHD_CRASH_POINTS
+	case 'x':
+		crash_at(optarg);
+		return 0;
+	case 'P':
+		crash_pause_at(optarg);
+		return 0;
+#endif
 	}
 	return -1;
 }
@@ -271,15 +289,30 @@ static void forget_former(struct daemon *d)
 static int open_kernel(struct daemon *d)
 {
 	struct volumes_config v = { .host = d->host, .state = conf.state, .disks = d->disks, .copy = d->copy,
-				    .log = daemon_log };
+				    .log = daemon_log, .note = daemon_note, .event = report_event, .priv = d };
 	struct kernel_config k = { .cluster = d->cluster, .disks = conf.no_target ? NULL : d->disks };
 	int err = volumes_open(&v, &d->volumes);
 
 	if (err)
 		return err;
+	d->scrub_never = conf.scrub_never;
 	k.volumes = d->volumes;
 	d->kernel = kernel_open(&k);
 	return d->kernel ? 0 : -ENOMEM;
+}
+
+/* One that may not be run is named now: at its first event it would be too late. */
+static int open_hook(struct daemon *d)
+{
+	const char *wrong;
+
+	if (!conf.hook[0])
+		return 0;
+	wrong = hook_wrong(conf.hook);
+	if (wrong)
+		log_warn("hook %s is not run as it is: %s", conf.hook, wrong);
+	d->hook = hook_new(conf.hook);
+	return d->hook ? 0 : -ENOMEM;
 }
 
 static int open_all(struct daemon *d)
@@ -301,6 +334,8 @@ static int open_all(struct daemon *d)
 	}
 	if (!err)
 		err = open_kernel(d);
+	if (!err)
+		err = open_hook(d);
 	if (!err)
 		err = daemon_begin(d);
 	if (!err)
@@ -342,22 +377,24 @@ int main(int argc, char **argv)
 	umask(0077);
 	/* Before any thread: what they map is locked, too. */
 	stay_in_memory();
-	if (conf.hook[0])
-		log_warn("hook %s is not run: see 'meshctl event list'", conf.hook);
 	if (lock_state())
 		return 1;
 	if (identity)
 		return settle_identity();
 	d.state = conf.state;
 	d.socket = conf.socket;
-	if (sd_event_new(&d.event) < 0 || open_all(&d))
+	if (sd_event_new(&d.event) < 0)
 		return 1;
+	err = open_all(&d);
+	if (err)
+		return err == -EXDEV ? EXIT_IDENTITY : 1;
 	err = daemon_run(&d);
 	sd_notify(0, "STOPPING=1");
 	if (!d.again)
 		log_info("ends; drives stay exported and volumes attached");
 	control_close(d.control);
 	daemon_end(&d);
+	hook_free(d.hook);
 	if (d.again && !err)
 		start_again(argv);
 	/* Transactions are whole whenever they end: no need to wait for the threads. */

@@ -59,8 +59,11 @@ static void vol_free(struct vol *v)
 	work_end(&v->set);
 	work_end(&v->probe);
 	work_end(&v->end);
+	work_end(&v->request);
+	work_end(&v->evict);
 	if (v->there)
 		meshblk_volume_free(&v->k);
+	watch_free(v);
 	free(v->roster);
 	free(v);
 }
@@ -71,7 +74,8 @@ static void prune(struct volumes *s)
 	struct vol **at = &s->vol, *v;
 
 	while ((v = *at)) {
-		if (!v->known || v->there || v->rosters || v->set.job || v->probe.job || v->end.job) {
+		if (!v->known || v->there || v->rosters || v->set.job || v->probe.job || v->end.job ||
+		    v->request.job || v->evict.job) {
 			at = &v->next;
 			continue;
 		}
@@ -130,9 +134,12 @@ int vol_look(struct volumes *s, struct vol *v)
 		return vol_fail(s, err, "the kernel does not say what it has: %.200s", mesh_why(s->m));
 	v->known = true;
 	v->there = !err;
+	v->fenced = v->fenced && v->there;
 	/* The rosters of a fenced volume are the other host's. */
-	if (fenced(v))
+	if (fenced(v)) {
 		vol_forget_rosters(v);
+		watch_fenced(s, v);
+	}
 	for (u32 i = 0; v->there && !fenced(v) && i < v->k.nr_groups; i++)
 		if (v->k.groups[i].any)
 			keep(v, v->k.groups[i].place, v->k.groups[i].roster);
@@ -275,6 +282,7 @@ static int vol_kernel(void *m, const struct muuid *volume, struct attach_kernel 
 	snprintf(out->disk, sizeof(out->disk), "%s", k->disk);
 	fill_reason(k, out);
 	fill_bars(k, out);
+	vol_groups(k, &out->work);
 	if (out->state == ATTACH_OPENING)
 		fill_held(k, out);
 	return 0;
@@ -322,6 +330,7 @@ static void on_event(void *priv, const struct mesh_event *e)
 		return;
 	if (e->event == MESHBLK_EV_TARGET_STATE) {
 		reach_event(s, e);
+		log_target(s, e);
 		return;
 	}
 	v = vol_find(s, &e->uuid);
@@ -330,6 +339,8 @@ static void on_event(void *priv, const struct mesh_event *e)
 	v->known = false;
 	if (e->event == MESHBLK_EV_FENCED)
 		vol_forget_rosters(v);
+	else if (e->event == MESHBLK_EV_VOLUME_STATE)
+		log_volume(s, v, e);
 	else if (e->event == MESHBLK_EV_ROSTER && e->roster)
 		keep(v, e->place, e->roster);
 }
@@ -426,14 +437,18 @@ const struct attach_ops volumes_ops = {
 	.kernels = vol_kernels,
 	.probe = vol_probe,
 	.set = vol_set,
+	.copy = vol_copy,
+	.evict = vol_evict,
 	.del = vol_del,
 	.record_get = vol_record_get,
 	.records = vol_records,
 	.record_put = vol_record_put,
 	.record_erase = vol_record_erase,
 	.slots = vol_slots,
+	.request = vol_request,
 	.note = vol_note,
 	.noted = vol_noted,
 	.rosters = vol_rosters,
 	.words = vol_words,
+	.local = vol_local,
 };

@@ -23,6 +23,9 @@ struct volumes_config {
 	struct disks *disks;		/* local members; NULL: none */
 	const struct copy *copy;	/* drive/D and host/H */
 	void	(*log)(void *priv, const char *words);
+	void	(*note)(void *priv, const char *words);	/* a change that is no trouble; may be NULL */
+	/* @how: bits of enum report_how; may be NULL */
+	void	(*event)(void *priv, const struct obj_event *e, u32 how);
 	void	*priv;
 };
 
@@ -34,9 +37,18 @@ int volumes_begin(struct volumes *v);
 int volumes_fd(struct volumes *v);
 void volumes_events(struct volumes *v);
 
+/* Each turn: events of what the kernel has, once a second. */
+void volumes_watch(struct volumes *v, u64 now_ms);
+/* What people call it: by the store's objects, else by this host's record, else its UUID. */
+void volumes_name(struct volumes *v, const struct muuid *volume, char out[LAYOUT_NAME]);
+
 extern const struct attach_ops volumes_ops;	/* @m: struct volumes */
 
 /* For meshctl: the kernel's answer about one volume, as JSON; NULL: it does not have it. */
 json_t *volumes_show(struct volumes *v, const struct muuid *volume);
+/* The work of its groups; false: the kernel does not have the volume, or cannot be read. */
+bool volumes_work(struct volumes *v, const struct muuid *volume, struct plan_work *out);
+/* Counters of what both kernel modules have: volumes, targets, and sessions of other hosts with this one. */
+json_t *volumes_stats(void);
 
 #endif

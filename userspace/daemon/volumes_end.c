@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "userspace/daemon/crash.h"
 #include "userspace/daemon/volumes_in.h"
 
 struct end_arg {
@@ -34,6 +35,8 @@ static int end_run(void *arg)
 	err = meshblk_volume_end(m, &x->volume, x->force, &x->group, &x->groups);
 	if (err)
 		snprintf(x->why, sizeof(x->why), "%.190s", mesh_why(m));
+	else
+		crash_point("after del");
 	mesh_close(m);
 	return err;
 }
@@ -183,7 +186,7 @@ void vol_sweep(struct volumes *s)
 		return;
 	/* A target that is set, and has no member yet, is needed by what goes on. */
 	for (const struct vol *v = s->vol; v; v = v->next)
-		if (v->set.job || v->probe.job || v->end.job)
+		if (v->set.job || v->probe.job || v->end.job || v->evict.job)
 			return;
 	s->sweeps = sweep_begin(s) != -EINPROGRESS;
 }

@@ -5,9 +5,13 @@
  *
  *   volumes.c            the table of volumes, states, events, rosters; the ops
  *     volumes_set.c      VOLUME_SET
+ *     volumes_evict.c      VOLUME_EVICT, and what the kernel copies
  *     volumes_probe.c    MEMBER_PROBE of all members of a layout
  *     volumes_end.c      VOLUME_DEL; targets that no member uses go
+ *     volumes_groups.c   what groups do in the background; VOLUME_SCRUB, VOLUME_REJOIN
  *     volumes_show.c     the kernel's answer as JSON
+ *     volumes_watch.c    events of members and of volumes, once a second
+ *     volumes_log.c      what the kernel reports, as lines by names
  *     volumes_record.c   files attached/UUID
  *     volumes_witness.c  ROSTER_NOTE: a thread takes them into a queue
  *       volumes_reach.c  how a member is reached: targets by host, local drives
@@ -46,6 +50,7 @@ struct vol_target {
 	char	addr[LAYOUT_ADDR];
 	u16	port;
 	bool	failed;		/* no session came about at this address */
+	char	said[160];	/* the last line about it */
 };
 
 /* A roster that the kernel has committed. */
@@ -64,7 +69,10 @@ struct vol {
 	struct meshblk_volume k;
 	u32	rosters;
 	struct vol_roster *roster;
-	struct vol_work set, probe, end;
+	struct vol_work set, probe, end, request, evict;
+	struct vol_watch *watch;	/* of volumes_watch.c; NULL: it is not watched */
+	bool	fenced;		/* that was reported */
+	char	said[48];	/* the last line about it */
 };
 
 struct vol_witness;
@@ -80,6 +88,7 @@ struct volumes {
 	bool	sweeps;		/* targets may be without members */
 	struct vol_work sweep;
 	struct vol_witness *witness;
+	u64	watch_ms;	/* of the last pass of volumes_watch() */
 	char	words[OBJ_WORDS];
 };
 
@@ -96,6 +105,10 @@ int vol_note_kept(struct volumes *s, struct vol *v, struct obj_roster *r);
 int vol_note_groups(struct volumes *s, struct vol *v, const struct meshblk_group *g, u32 n,
 		    struct obj_roster *r);
 void vol_forget_rosters(struct vol *v);
+/* "in sync", "out": the @i-th member of a group. */
+const char *vol_role(const struct meshblk_group *g, u32 i);
+/* volumes_groups.c */
+void vol_groups(const struct meshblk_volume *k, struct plan_work *w);
 
 /* volumes_reach.c */
 
@@ -111,6 +124,9 @@ struct reach {
 
 /* Of each member of @l; NULL: no memory. To be freed. */
 struct reach *reach_layout(struct volumes *s, const struct vol *v, const struct layout *l);
+/* The same of one extent of a layout, or beside it. */
+void reach_member(struct volumes *s, const struct vol *v, u64 version, const struct layout_member *mb,
+		  struct reach *r);
 /* The targets that @n members are reached by; NULL: no memory. To be freed. */
 struct vol_target *reach_targets(const struct volumes *s, const struct reach *r, u32 n, u32 *targets);
 /* The targets that the kernel has. 0 or a negative errno. */
@@ -119,12 +135,25 @@ int reach_load(struct volumes *s);
 void reach_event(struct volumes *s, const struct mesh_event *e);
 struct vol_target *reach_id(const struct volumes *s, u32 id);
 void reach_forget(struct volumes *s, u32 id);
+u64 vol_local(void *m, const struct muuid *drive);
 /* The label's entry of a local member; NULL: it cannot be read. */
 const struct label_extent *reach_label(const struct reach *r, const struct muuid *extent);
 /* On a thread: have the kernel keep sessions with @n targets. 0 or an errno with the words. */
 int reach_connect(struct mesh *m, const struct vol_target *t, u32 n, char *why, size_t size);
 
+/* volumes_set.c: a member as VOLUME_SET and VOLUME_EVICT name it. */
+void set_member(const struct layout_member *mb, const struct reach *r, bool preempt,
+		struct meshblk_member *out);
+/*
+ * The number, in the label of a local member, before the kernel opens that. 0; -EINPROGRESS; -ESTALE: the
+ * label has a higher one; or another errno, with the words.
+ */
+int set_local(struct volumes *s, const struct reach *r, const struct muuid *extent,
+	      const struct muuid *drive, u64 number, u64 served);
+
 /* Ops. */
+int vol_copy(void *m, const struct muuid *volume, u32 place, struct attach_copy *out);
+int vol_evict(void *m, const struct attach_evict *e);
 int vol_set(void *m, const struct attach_set *a);
 int vol_probe(void *m, const struct layout *l, struct attach_found *out);
 int vol_slots(void *m, const struct obj_attached *r, struct plan_slot *slot, bool *reached);
@@ -137,8 +166,17 @@ int vol_record_get(void *m, const struct muuid *volume, struct obj_attached *out
 int vol_records(void *m, struct muuid *out, u32 max);
 int vol_record_put(void *m, const struct obj_attached *r);
 int vol_record_erase(void *m, const struct muuid *volume);
+int vol_request(void *m, const struct muuid *volume, const struct layout *l, const struct obj_request *r);
 int vol_note(void *m, struct attach_note *n);
 int vol_noted(void *m, const struct attach_note *n);
+
+/* volumes_watch.c */
+void watch_free(struct vol *v);
+/* The kernel says that the volume is fenced: an event, once. */
+void watch_fenced(struct volumes *s, struct vol *v);
+/* volumes_log.c: MESHBLK_EV_TARGET_STATE, MESHBLK_EV_VOLUME_STATE of @v. */
+void log_target(struct volumes *s, const struct mesh_event *e);
+void log_volume(struct volumes *s, struct vol *v, const struct mesh_event *e);
 
 /* The folder of records. 0 or a negative errno. */
 int vol_records_open(struct volumes *s);

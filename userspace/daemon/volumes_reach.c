@@ -115,7 +115,7 @@ static const struct meshblk_member *kernel_member(const struct vol *v, const str
 }
 
 /* Of one version of a layout the kernel has each member by one target for good. */
-static struct vol_target *target_kept(struct volumes *s, const struct vol *v, const struct layout *l,
+static struct vol_target *target_kept(struct volumes *s, const struct vol *v, u64 version,
 				      const struct layout_member *mb, const struct muuid *host)
 {
 	const struct meshblk_member *k = kernel_member(v, &mb->extent);
@@ -123,25 +123,25 @@ static struct vol_target *target_kept(struct volumes *s, const struct vol *v, co
 
 	if (t && muuid_null(&t->host))
 		t->host = *host;
-	return t && (muuid_equal(&t->host, host) || v->k.version == l->version) ? t : NULL;
+	return t && (muuid_equal(&t->host, host) || v->k.version == version) ? t : NULL;
 }
 
 /* A member that was away when the kernel got this version stays so until the next one. */
-static bool kept_away(const struct vol *v, const struct layout *l, const struct muuid *extent)
+static bool kept_away(const struct vol *v, u64 version, const struct muuid *extent)
 {
 	const struct meshblk_member *k = kernel_member(v, extent);
 
-	return k && k->kind == MESHBLK_KIND_BDEV && v->k.version == l->version;
+	return k && k->kind == MESHBLK_KIND_BDEV && v->k.version == version;
 }
 
-static int reach_target(struct volumes *s, const struct vol *v, const struct layout *l,
+static int reach_target(struct volumes *s, const struct vol *v, u64 version,
 			const struct layout_member *mb, struct reach *r)
 {
-	struct vol_target *t = target_kept(s, v, l, mb, &r->host);
+	struct vol_target *t = target_kept(s, v, version, mb, &r->host);
 	struct places p;
 
 	r->kind = MESHBLK_KIND_RDDA;
-	if (kept_away(v, l, &mb->extent)) {
+	if (kept_away(v, version, &mb->extent)) {
 		snprintf(r->why, sizeof(r->why), "drive %s was away when the volume was attached",
 			 muuid_str(&mb->drive).s);
 		return -ENODEV;
@@ -179,6 +179,13 @@ static u64 start_of(const struct obj_drive *d, const struct label_extent *e, con
 	return e ? e->start : 0;
 }
 
+u64 vol_local(void *m, const struct muuid *drive)
+{
+	struct volumes *s = m;
+
+	return s->c.disks ? disks_use(s->c.disks, drive) : 0;
+}
+
 static int reach_local(struct volumes *s, const struct obj_drive *d, const struct layout_member *mb,
 		       struct reach *r)
 {
@@ -202,10 +209,9 @@ static int reach_local(struct volumes *s, const struct obj_drive *d, const struc
 }
 
 /* Without the store the layout says where the drive was. */
-static void reach_member(struct volumes *s, const struct vol *v, const struct layout *l, u32 i,
-			 struct reach *r)
+void reach_member(struct volumes *s, const struct vol *v, u64 version, const struct layout_member *mb,
+		  struct reach *r)
 {
-	const struct layout_member *mb = &l->member[i];
 	const struct key k = { .kind = KEY_DRIVE, .drive = mb->drive };
 	const struct obj_drive *d = copy_obj(s->c.copy, &k);
 
@@ -213,7 +219,7 @@ static void reach_member(struct volumes *s, const struct vol *v, const struct la
 	if (d ? d->local : mb->kind == LAYOUT_KIND_BDEV)
 		r->err = reach_local(s, d, mb, r);
 	else
-		r->err = reach_target(s, v, l, mb, r);
+		r->err = reach_target(s, v, version, mb, r);
 }
 
 struct reach *reach_layout(struct volumes *s, const struct vol *v, const struct layout *l)
@@ -221,7 +227,7 @@ struct reach *reach_layout(struct volumes *s, const struct vol *v, const struct 
 	struct reach *r = calloc(l->members, sizeof(*r));
 
 	for (u32 i = 0; r && i < l->members; i++)
-		reach_member(s, v, l, i, &r[i]);
+		reach_member(s, v, l->version, &l->member[i], &r[i]);
 	return r;
 }
 

@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "userspace/daemon/crash.h"
 #include "userspace/daemon/file.h"
 #include "userspace/daemon/volumes_in.h"
 
@@ -112,6 +113,8 @@ int vol_record_put(void *m, const struct obj_attached *r)
 	if (!err)
 		err = file_replace(path, text, strlen(text));
 	free(text);
+	if (!err)
+		crash_point("after attached");
 	return err ? vol_fail(s, err, "%s cannot be written: %s", path, why[0] ? why : strerror(-err)) : 0;
 }
 
@@ -127,5 +130,7 @@ int vol_record_erase(void *m, const struct muuid *volume)
 	/* Also where it is gone: the daemon that removed it may have died before this. */
 	if (!err)
 		err = file_sync_folder(path);
+	if (!err)
+		crash_point("after erased");
 	return err ? vol_fail(s, err, "%s cannot be removed: %s", path, strerror(-err)) : 0;
 }

@@ -5,8 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "driver/uapi/number.h"
+#include "userspace/daemon/crash.h"
 #include "userspace/daemon/volumes_in.h"
+
+#define LEAVINGS_MAX	400	/* one attribute holds 64 KiB */
 
 struct set_arg {
 	u32	targets;
@@ -39,6 +41,8 @@ static int set_run(void *arg)
 		err = meshblk_volume_set(m, &x->mv);
 		if (err)
 			snprintf(x->why, sizeof(x->why), "the kernel refuses it: %.200s", mesh_why(m));
+		else
+			crash_point("after set");
 	}
 	mesh_close(m);
 	return err;
@@ -49,15 +53,19 @@ static u64 set_of(const struct attach_set *a)
 {
 	const struct {
 		u64	version, commit, number, served;
-		u32	fresh, readonly, preempt, barred, timeout_ms, queue_depth;
+		u32	fresh, readonly, preempt, again, barred, timeout_ms, queue_depth;
 	} head = {
 		a->layout->version, a->layout->commit, a->number, a->served, a->fresh, a->readonly,
-		a->preempt, a->barred, a->io ? a->io->timeout_ms : 0, a->io ? a->io->queue_depth : 0,
+		a->preempt, a->again, a->barred, a->io ? a->io->timeout_ms : 0, a->io ? a->io->queue_depth : 0,
 	};
 	u64 of = xxh64(&head, sizeof(head), 0);
 
 	if (a->barred)
 		of = xxh64(a->bar, a->barred * sizeof(*a->bar), of);
+	if (a->forgottens)
+		of = xxh64(a->forgotten, a->forgottens * sizeof(*a->forgotten), of + 1);
+	for (u32 i = 0; i < a->leavings; i++)
+		of = xxh64(&a->leaving[i].extent, sizeof(a->leaving[i].extent), of + a->leaving[i].place);
 	return a->open ? xxh64(a->open, a->layout->members * sizeof(*a->open), of) : of;
 }
 
@@ -82,41 +90,116 @@ static int fill_segment(const struct layout *l, u32 i, bool fresh, struct meshbl
 	return 0;
 }
 
-static bool barred(const struct attach_set *a, u32 member)
+static bool among(const u16 *place, u32 places, u32 member)
 {
-	for (u32 i = 0; i < a->barred; i++)
-		if (a->bar[i] == member)
+	for (u32 i = 0; i < places; i++)
+		if (place[i] == member)
 			return true;
 	return false;
 }
 
 /* A place of the kernel is a reference; one of decisions is a member. */
-static int fill_bars(const struct attach_set *a, struct meshblk_volume *mv)
+static int fill_places(const struct layout *l, const u16 *place, u32 places, u32 **out, u32 *n)
 {
-	const struct layout *l = a->layout;
-
-	mv->bars = calloc(l->refs + 1, sizeof(*mv->bars));
-	if (!mv->bars)
+	*out = calloc(l->refs + 1, sizeof(**out));
+	if (!*out)
 		return -ENOMEM;
 	for (u32 r = 0; r < l->refs; r++)
-		if (barred(a, l->ref[r].member))
-			mv->bars[mv->nr_bars++] = r;
+		if (among(place, places, l->ref[r].member))
+			(*out)[(*n)++] = r;
 	return 0;
 }
 
-static void fill_member(const struct attach_set *a, u32 i, const struct reach *r,
-			struct meshblk_member *out)
+void set_member(const struct layout_member *mb, const struct reach *r, bool preempt,
+		struct meshblk_member *out)
 {
-	const struct layout_member *mb = &a->layout->member[i];
 	/* A member without a way is away, which a group may serve without. */
 	u8 kind = r->err ? MESHBLK_KIND_BDEV : r->kind;
 
 	*out = (struct meshblk_member) {
 		.kind = kind, .extent = mb->extent, .drive = mb->drive, .size = mb->size,
-		.target_id = r->target, .preempt = a->preempt, .start = r->start,
+		.target_id = r->target, .preempt = preempt, .start = r->start,
 	};
 	if (kind == MESHBLK_KIND_BDEV && r->disk)
 		snprintf(out->path, sizeof(out->path), "%s", disk_path(r->disk));
+}
+
+/* The extent that leaves, as drive/D has it now; else as the record has it. False: neither does. */
+static bool left_member(const struct volumes *s, const struct attach_set *a, const struct muuid *extent,
+			struct layout_member *out)
+{
+	const struct key all = { .kind = KEY_DRIVE };
+	const struct copy_item *i = NULL;
+	bool is = false;
+
+	*out = (struct layout_member) { .extent = *extent };
+	for (u32 k = 0; k < a->lefts && !is; k++) {
+		is = muuid_equal(&a->left[k].extent, extent);
+		if (is)
+			*out = a->left[k];
+	}
+	while ((i = copy_next(s->c.copy, &all, 0, i))) {
+		const struct obj_drive *d = i->obj;
+
+		for (u32 e = 0; d && e < d->plan.extents; e++) {
+			if (!muuid_equal(&d->plan.extent[e].uuid, extent))
+				continue;
+			out->drive = d->plan.uuid;
+			out->size = d->plan.extent[e].length;
+			return true;
+		}
+	}
+	return is;
+}
+
+/* What leaves, behind the members: one for each reference to the place. */
+struct leavings {
+	u32	n;
+	struct layout_member *member;
+	u32	*place;		/* of decisions */
+};
+
+static void leavings_free(struct leavings *x)
+{
+	free(x->member);
+	free(x->place);
+}
+
+static int leavings_of(const struct volumes *s, const struct attach_set *a, struct leavings *x)
+{
+	*x = (struct leavings) {
+		.member = calloc(a->leavings + 1, sizeof(*x->member)),
+		.place = calloc(a->leavings + 1, sizeof(*x->place)),
+	};
+	if (!x->member || !x->place)
+		return -ENOMEM;
+	for (u32 i = 0; i < a->leavings; i++) {
+		x->place[x->n] = a->leaving[i].place;
+		x->n += left_member(s, a, &a->leaving[i].extent, &x->member[x->n]);
+	}
+	return 0;
+}
+
+/* @r: of what leaves; without a way it is as good as away, as the kernel takes no other one later. */
+static int fill_leavings(const struct attach_set *a, const struct leavings *x, const struct reach *r,
+			 struct meshblk_volume *mv)
+{
+	const struct layout *l = a->layout;
+
+	mv->leavings = calloc(l->refs + 1, sizeof(*mv->leavings));
+	if (!mv->leavings)
+		return -ENOMEM;
+	for (u32 k = 0; k < l->refs; k++)
+		for (u32 i = 0; i < x->n && mv->nr_leavings < LEAVINGS_MAX; i++) {
+			struct meshblk_leaving *out = &mv->leavings[mv->nr_leavings];
+
+			if (l->ref[k].member != x->place[i] || r[i].err)
+				continue;
+			out->place = k;
+			set_member(&x->member[i], &r[i], a->preempt, &out->member);
+			mv->nr_leavings++;
+		}
+	return 0;
 }
 
 /* The only store host; null: there are several, or none is known. */
@@ -152,7 +235,7 @@ static bool beside_store(const struct volumes *s, const struct attach_set *a, co
 }
 
 static int fill(const struct volumes *s, const struct attach_set *a, const struct reach *r,
-		struct meshblk_volume *mv)
+		const struct leavings *x, struct meshblk_volume *mv)
 {
 	const struct layout *l = a->layout;
 	int err;
@@ -160,7 +243,7 @@ static int fill(const struct volumes *s, const struct attach_set *a, const struc
 	*mv = (struct meshblk_volume) {
 		.uuid = l->volume, .version = l->version, .size = l->size, .lba = l->lba,
 		.readonly = a->readonly, .numbered = true, .attach = a->number, .served = a->served,
-		.beside_store = beside_store(s, a, r),
+		.again = a->again, .beside_store = beside_store(s, a, r),
 		.io_timeout_ms = a->io ? a->io->timeout_ms : 0,
 		.queue_depth = a->io ? a->io->queue_depth : 0,
 		.salt = layout_protected(l) ? l->salt : 0,
@@ -173,32 +256,45 @@ static int fill(const struct volumes *s, const struct attach_set *a, const struc
 	mv->nr_members = l->members;
 	mv->nr_segments = l->segments;
 	for (u32 i = 0; i < l->members; i++)
-		fill_member(a, i, &r[i], &mv->members[i]);
-	err = fill_bars(a, mv);
+		set_member(&l->member[i], &r[i], a->preempt, &mv->members[i]);
+	err = fill_places(l, a->bar, a->barred, &mv->bars, &mv->nr_bars);
+	if (!err)
+		err = fill_places(l, a->forgotten, a->forgottens, &mv->forgotten, &mv->nr_forgotten);
+	if (!err)
+		err = fill_leavings(a, x, &r[l->members], mv);
 	for (u32 i = 0; i < l->segments && !err; i++)
 		err = fill_segment(l, i, a->fresh, &mv->segments[i]);
 	return err;
 }
 
 /* A label whose number is above is of an attachment that has followed. */
+static int local_said(struct volumes *s, const struct reach *r, const struct muuid *drive, int err)
+{
+	if (err == -EBUSY)
+		return vol_fail(s, err, "local drive %s (%.79s) is mounted, or another program or driver holds it: end "
+				"that first; the volume does not know what it wrote", muuid_str(drive).s,
+				disk_path(r->disk));
+	if (err == -ESTALE)
+		return vol_fail(s, err, "the label of local drive %s has a higher number", muuid_str(drive).s);
+	if (err && err != -EINPROGRESS)
+		return vol_fail(s, err, "the number cannot be written to the label of local drive %s: %s",
+				muuid_str(drive).s, strerror(-err));
+	return err;
+}
+
+int set_local(struct volumes *s, const struct reach *r, const struct muuid *extent, const struct muuid *drive,
+	      u64 number, u64 served)
+{
+	return local_said(s, r, drive, disk_number(r->disk, extent, &s->c.host, number, served));
+}
+
 static int check_local(struct volumes *s, const struct attach_set *a, const struct layout_member *mb,
 		       const struct reach *r)
 {
-	const struct label_extent *e = reach_label(r, &mb->extent);
-	int err = 0;
-
 	/* Readers open the device alone: they note nothing in its label. */
 	if (!a->readonly)
-		err = disk_number(r->disk, &mb->extent, &s->c.host, a->number, a->served);
-	else if (e && mesh_number_access(e->attach) > mesh_number_access(a->number))
-		err = -ESTALE;
-	if (err == -ESTALE)
-		return vol_fail(s, err, "the label of local drive %s has a higher number",
-				muuid_str(&mb->drive).s);
-	if (err && err != -EINPROGRESS)
-		return vol_fail(s, err, "the number cannot be written to the label of local drive %s: %s",
-				muuid_str(&mb->drive).s, strerror(-err));
-	return err;
+		return set_local(s, r, &mb->extent, &mb->drive, a->number, a->served);
+	return local_said(s, r, &mb->drive, disk_reader(r->disk, &mb->extent, &s->c.host, a->number));
 }
 
 static bool kernel_has(const struct vol *v, const struct muuid *extent)
@@ -256,27 +352,80 @@ static int check_member(struct volumes *s, const struct vol *v, const struct att
 	return !r->err && r->kind == MESHBLK_KIND_BDEV ? check_local(s, a, mb, r) : 0;
 }
 
-static int set_begin(struct volumes *s, struct vol *v, const struct attach_set *a, u64 of)
+/*
+ * All results of disk_number() are taken in one call: one that was taken alone would be due again.
+ */
+static void end_numbers(struct volumes *s, const struct attach_set *a, const struct leavings *x,
+			const struct reach *r)
 {
-	struct reach *r = reach_layout(s, v, a->layout);
-	struct set_arg *x = calloc(1, sizeof(*x));
+	u32 n = a->layout->members;
+
+	for (u32 i = 0; i < n + x->n; i++) {
+		const struct layout_member *mb = i < n ? &a->layout->member[i] : &x->member[i - n];
+
+		if (!r[i].err && r[i].kind == MESHBLK_KIND_BDEV)
+			disk_number_end(r[i].disk, &mb->extent, &s->c.host, a->number, a->readonly ? 0 : a->served);
+	}
+}
+
+/* The members, and what leaves behind them. NULL: no memory. To be freed. */
+static struct reach *reach_all(struct volumes *s, const struct vol *v, const struct attach_set *a,
+			       const struct leavings *x)
+{
+	u32 n = a->layout->members;
+	struct reach *r = reach_layout(s, v, a->layout), *all;
+
+	all = r ? realloc(r, (n + x->n + 1) * sizeof(*r)) : NULL;
+	if (!all) {
+		free(r);
+		return NULL;
+	}
+	memset(&all[n], 0, (x->n + 1) * sizeof(*all));
+	for (u32 i = 0; i < x->n; i++)
+		reach_member(s, v, a->layout->version, &x->member[i], &all[n + i]);
+	return all;
+}
+
+static int check_all(struct volumes *s, const struct vol *v, const struct attach_set *a,
+		     const struct leavings *x, const struct reach *r)
+{
+	u32 n = a->layout->members;
 	bool waits = false;
 	int err = 0;
 
 	/* Each local drive writes its label at once: the numbers do not wait for each other. */
-	for (u32 i = 0; r && i < a->layout->members && !err; i++) {
-		err = check_member(s, v, a, i, &r[i]);
+	for (u32 i = 0; i < n + x->n && !err; i++) {
+		if (i < n)
+			err = check_member(s, v, a, i, &r[i]);
+		else if (!r[i].err && r[i].kind == MESHBLK_KIND_BDEV)
+			err = check_local(s, a, &x->member[i - n], &r[i]);
 		waits |= err == -EINPROGRESS;
 		err = err == -EINPROGRESS ? 0 : err;
 	}
 	if (!err && waits)
-		err = -EINPROGRESS;
-	if (r && x && !err) {
-		x->target = reach_targets(s, r, a->layout->members, &x->targets);
-		err = x->target ? fill(s, a, r, &x->mv) : -ENOMEM;
-	}
+		return -EINPROGRESS;
+	end_numbers(s, a, x, r);
+	return err;
+}
+
+static int set_begin(struct volumes *s, struct vol *v, const struct attach_set *a, u64 of)
+{
+	struct set_arg *x = calloc(1, sizeof(*x));
+	struct leavings leaving;
+	struct reach *r = NULL;
+	int err = leavings_of(s, a, &leaving);
+
+	if (!err)
+		r = reach_all(s, v, a, &leaving);
 	if (!r || !x)
 		err = -ENOMEM;
+	if (!err)
+		err = check_all(s, v, a, &leaving, r);
+	if (!err) {
+		x->target = reach_targets(s, r, a->layout->members + leaving.n, &x->targets);
+		err = x->target ? fill(s, a, r, &leaving, &x->mv) : -ENOMEM;
+	}
+	leavings_free(&leaving);
 	free(r);
 	if (!err)
 		return work_begin(&v->set, of, set_run, x, set_drop);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <stdlib.h>
 #include <string.h>
 
 #include "driver/uapi/number.h"
@@ -59,7 +60,7 @@ static json_t *member_json(const struct volumes *s, const struct meshblk_volume 
 	return j;
 }
 
-static const char *role_name(const struct meshblk_group *g, u32 i)
+const char *vol_role(const struct meshblk_group *g, u32 i)
 {
 	static const char *const names[] = {
 		[MESHBLK_ROLE_IN_SYNC] = "in sync", [MESHBLK_ROLE_SUSPECT] = "silent",
@@ -108,7 +109,7 @@ static json_t *group_members(const struct meshblk_group *g)
 	for (u32 i = 0; i < g->nr; i++) {
 		j = json_object();
 		jset_u64(j, "index", g->members[i]);
-		jset_str(j, "role", role_name(g, i));
+		jset_str(j, "role", vol_role(g, i));
 		json_object_set_new(j, "behind", g->roles[i] == MESHBLK_ROLE_OPENING ? json_null() :
 				    json_integer((json_int_t)g->behind[i]));
 		jset_bool(j, "waits", g->waits >> i & 1);
@@ -150,6 +151,117 @@ static json_t *group_json(const struct meshblk_group *g)
 	return j;
 }
 
+static json_t *stats_volumes(struct mesh *m)
+{
+	struct meshblk_volume *v;
+	json_t *list = json_array(), *j;
+	size_t n;
+
+	if (meshblk_volumes(m, &v, &n))
+		return list;
+	for (size_t i = 0; i < n; i++) {
+		struct mesh_stats sum = { .kept = 0 };
+
+		for (u32 k = 0; k < v[i].nr_members; k++) {
+			for (unsigned int c = 0; c <= MESHBLK_S_MAX; c++)
+				sum.v[c] += v[i].members[k].stats.v[c];
+			sum.kept |= v[i].members[k].stats.kept;
+		}
+		j = json_object();
+		jset_str(j, "name", v[i].name);
+		jset_uuid(j, "uuid", &v[i].uuid);
+		json_object_set_new(j, "device", v[i].disk[0] ? json_sprintf("/dev/%s", v[i].disk) : json_null());
+		json_object_set_new(j, "stats", stats_json(&sum));
+		json_array_append_new(list, j);
+	}
+	meshblk_volumes_free(v, n);
+	return list;
+}
+
+static json_t *stats_targets(struct mesh *m)
+{
+	struct meshblk_target *t = NULL;
+	json_t *list = json_array(), *j;
+	size_t n = 0;
+
+	if (meshblk_targets(m, &t, &n))
+		n = 0;
+	for (size_t i = 0; i < n; i++) {
+		j = json_object();
+		jset_str(j, "addr", t[i].addr);
+		json_object_set_new(j, "uuid", uuid_or_null(&t[i].host));
+		jset_str(j, "state", t[i].state);
+		json_object_set_new(j, "stats", stats_json(&t[i].stats));
+		json_array_append_new(list, j);
+	}
+	free(t);
+	return list;
+}
+
+static json_t *stats_sessions(struct mesh *m)
+{
+	struct meshtgt_session *s = NULL;
+	json_t *list = json_array(), *j;
+	size_t n = 0;
+
+	if (meshtgt_sessions(m, &s, &n))
+		n = 0;
+	for (size_t i = 0; i < n; i++) {
+		j = json_object();
+		jset_u64(j, "session", s[i].id);
+		jset_uuid(j, "host", &s[i].host);
+		jset_str(j, "state", s[i].state);
+		jset_u64(j, "channels", s[i].channels);
+		jset_u64(j, "memory", s[i].memory);
+		json_object_set_new(j, "stats", stats_json(&s[i].stats));
+		json_array_append_new(list, j);
+	}
+	free(s);
+	return list;
+}
+
+/* A socket of its own: a host that exports drives may have the target's module alone. */
+json_t *volumes_stats(void)
+{
+	struct mesh *m = mesh_open();
+	json_t *j;
+
+	if (!m)
+		return NULL;
+	j = json_pack("{s:o, s:o, s:o}", "volumes", stats_volumes(m), "targets", stats_targets(m),
+		      "sessions", stats_sessions(m));
+	mesh_close(m);
+	return j;
+}
+
+/* I/O that groups gave up and devices have not ended, of members and of former ones. */
+static json_t *abandoned_json(const struct volumes *s, const struct meshblk_volume *k)
+{
+	struct meshblk_abandoned *io;
+	json_t *list = json_array(), *j;
+	size_t n;
+	u32 m;
+
+	if (meshblk_abandoned_get(s->m, &io, &n))
+		return list;
+	for (size_t i = 0; i < n; i++) {
+		const struct meshblk_member *mb = &io[i].member;
+
+		if (!muuid_equal(&io[i].volume, &k->uuid))
+			continue;
+		for (m = 0; m < k->nr_members && !muuid_equal(&k->members[m].extent, &mb->extent); m++)
+			;
+		j = json_object();
+		json_object_set_new(j, "member", m < k->nr_members ? json_integer(m) : json_null());
+		json_object_set_new(j, "path", text_or_null(mb->path));
+		jset_uuid(j, "drive", &mb->drive);
+		jset_u64(j, "ios", mb->abandoned);
+		json_array_append_new(list, j);
+	}
+	free(io);
+	return list;
+}
+
 json_t *volumes_show(struct volumes *s, const struct muuid *volume)
 {
 	struct vol *v = vol_get(s, volume);
@@ -181,5 +293,6 @@ json_t *volumes_show(struct volumes *s, const struct muuid *volume)
 		json_array_append_new(groups, group_json(&k->groups[i]));
 	json_object_set_new(j, "members", members);
 	json_object_set_new(j, "groups", groups);
+	json_object_set_new(j, "abandoned", abandoned_json(s, k));
 	return j;
 }

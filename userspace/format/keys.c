@@ -33,6 +33,8 @@ static const struct key_form {
 	[KEY_EVENT]	= { "event",	{ HOST, SERIAL } },
 	[KEY_STATUS]	= { "status",	{ HOST, ABOUT } },
 	[KEY_TOKEN]	= { "token",	{ TOKEN } },
+	[KEY_RECOVER]	= { "recover",	{ NONE } },
+	[KEY_REPORT]	= { "report",	{ HOST, ABOUT } },
 };
 
 static const struct key_form *form_of(enum key_kind kind)

@@ -4,7 +4,7 @@
  *
  *   cluster   leader    host/H     alive/H    device/H    drive/D    volume/V    name/N
  *   access/V  reader/V/H   want/H/V   writer/V   roster/V   task/T   event/H/S   status/H/U
- *   token/I
+ *   token/I   recover    report/H/U
  *
  *   H, D, V, T, I   UUID of a host, drive, volume, task or token, in lower case, never null
  *   U               UUID of a host, drive, volume or task
@@ -41,6 +41,8 @@ enum key_kind {
 	KEY_EVENT,
 	KEY_STATUS,
 	KEY_TOKEN,
+	KEY_RECOVER,	/* the mark: until it goes all hosts decide nothing */
+	KEY_REPORT,	/* of a host, for recover */
 	KEY_KINDS
 };
 
@@ -51,7 +53,7 @@ struct key {
 	enum key_kind kind;
 	/* segments that the kind has; the others are zero */
 	struct muuid host, drive, volume, task, token;
-	struct muuid about;	/* of KEY_STATUS */
+	struct muuid about;	/* of KEY_STATUS, KEY_REPORT */
 	u64	serial;		/* of KEY_EVENT, below 2^63 */
 	char	name[KEY_NAME_MAX];
 };

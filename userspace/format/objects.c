@@ -20,7 +20,9 @@ static const struct obj_type *const types[OBJ_KINDS] = {
 	[KEY_ROSTER] = &obj_type_roster, [KEY_TASK] = &obj_type_task,
 	[KEY_EVENT] = &obj_type_event, [KEY_STATUS] = &obj_type_status,
 	[KEY_TOKEN] = &obj_type_token,
+	[KEY_RECOVER] = &obj_type_recover, [KEY_REPORT] = &obj_type_report,
 	[OBJ_SEEN] = &obj_type_seen, [OBJ_ATTACHED] = &obj_type_attached,
+	[OBJ_KNOWN] = &obj_type_known,
 };
 
 static const struct obj_type *type_of(int kind)

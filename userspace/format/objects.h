@@ -9,6 +9,7 @@
  *   objects_access.c    access, reader, want, writer
  *   objects_roster.c    roster
  *   objects_task.c      task, event, status
+ *   objects_recover.c   recover, report
  *   objects_file.c      seen, attached: a host's own files, with a checksum
  *   objects_bounds.c    bounds of a value's text
  *   fields.h            the tables of members; view.h: what decisions see
@@ -108,6 +109,16 @@ struct obj_alive {
 	u64	started;		/* seconds since 1970 */
 };
 
+/* SMART values of an NVMe drive, as its host read them last. */
+struct obj_smart {
+	bool	known;			/* the drive has reported them; else all are zero */
+	u8	warning;		/* bits of the drive's own "critical warning" */
+	u16	temperature;		/* degrees Celsius */
+	u16	used;			/* percent of the rated endurance; may be above 100 */
+	u16	spare;			/* percent of the spare blocks that are left */
+	u64	media_errors;
+};
+
 /* device/H */
 struct obj_disk {
 	char	path[OBJ_PATH];
@@ -119,6 +130,7 @@ struct obj_disk {
 	struct muuid drive;		/* of the label on the disk; null: none */
 	bool	exportable;
 	char	why[OBJ_WORDS];		/* the reason if not */
+	struct obj_smart smart;		/* of a drive that is served */
 };
 
 struct obj_device {
@@ -187,6 +199,20 @@ struct obj_reader {
 	struct plan_reader plan;
 };
 
+/* Work for the kernel that has the volume. Its host's agent carries it out once, and takes it away. */
+enum obj_request_kind {
+	OBJ_SCRUB = 1,
+	OBJ_SCRUB_REPAIR,
+	OBJ_SCRUB_STOP,
+	OBJ_REJOIN,
+};
+
+struct obj_request {
+	struct muuid id;		/* of the operation; null: nothing is requested */
+	u8	what;			/* enum obj_request_kind */
+	struct muuid extent;		/* a member: of OBJ_SCRUB_REPAIR the right copy, or null; of OBJ_REJOIN */
+};
+
 /* want/H/V */
 struct obj_want {
 	struct obj o;
@@ -196,6 +222,7 @@ struct obj_want {
 	bool	preempt;		/* of rw: fence the holder; the attach transaction clears it */
 	bool	force;			/* of none: detach in spite of openers */
 	bool	fenced;			/* the attachment was fenced: none is made before the next want */
+	struct obj_request request;	/* of rw */
 };
 
 /* writer/V: the one host whose want is rw */
@@ -294,10 +321,70 @@ struct obj_token {
 	struct muuid host;		/* which has used it; null: none yet */
 };
 
+/*
+ * recover: the mark. While it is there all hosts decide nothing, and each hands in what it has. A dry
+ * run is on a lease, and marks no label.
+ */
+struct obj_recover {
+	struct obj o;
+	struct muuid recover;		/* this run */
+	u32	generation;		/* to be: above all that was ever followed */
+	bool	dry;
+	struct muuid host;		/* the store host where it was requested */
+};
+
+/* An extent that a label names. */
+struct obj_found {
+	struct plan_slot slot;
+	u64	start, length;
+};
+
+/*
+ * report/H/U: what host H has of one of its drives, of a volume, or, last, of itself: then all others
+ * of this run are there.
+ */
+struct obj_report {
+	struct obj o;
+	struct muuid host, about;
+	u8	subject;		/* enum obj_subject: the kind of @about */
+	u8	role;			/* enum plan_role: of the host's key */
+	struct muuid recover;		/* of which run, ... */
+	u32	generation;		/* ... for which generation */
+	bool	marked;			/* the labels have that generation */
+	/* of a host */
+	u32	followed;		/* the generation that it has followed */
+	char	lacks[OBJ_WORDS];	/* drives whose labels cannot be read or marked; may be empty */
+	/* of a drive */
+	char	path[OBJ_PATH], model[OBJ_TEXT], wwid[OBJ_WWID], serial[OBJ_TEXT];
+	u64	size, sequence;
+	u32	lba;
+	bool	local;
+	u32	was;			/* generation of the label, before it was marked */
+	u32	extents;
+	struct obj_found *extent;
+	/* of a volume */
+	u8	mode;			/* of its attachment there: enum plan_mode */
+	bool	serves;			/* its kernel has the disk */
+	u64	number;			/* the highest one of kernel and record; 0: it has neither */
+	struct layout *record;		/* the highest one of its extents and its record; NULL: none is whole */
+	u32	leavings;
+	struct obj_leaving *leaving;
+	struct obj_io io;
+	struct plan_layout layout;	/* a view of @record and @leaving */
+};
+
 /* File of the state folder: the store as it was seen last. */
 struct obj_seen {
 	struct obj o;
 	struct plan_seen plan;
+};
+
+/* File of the state folder: the device that a drive was on when it was served last. */
+struct obj_known {
+	struct obj o;
+	struct muuid drive;
+	char	wwid[OBJ_WWID];		/* this and the next one may be empty */
+	char	serial[OBJ_TEXT];
 };
 
 /* File of the state folder: an attached volume. */
@@ -307,6 +394,8 @@ struct obj_attached {
 	struct layout *record;
 	u32	leavings;
 	struct obj_leaving *leaving;
+	u32	lefts;
+	struct layout_member *left;	/* where extents of @leaving are, which no layout says */
 	bool	fresh;			/* as volume/V when it was attached */
 	struct obj_io io;
 };
@@ -331,14 +420,18 @@ union obj_any {
 	struct obj_event event;
 	struct obj_status status;
 	struct obj_token token;
+	struct obj_recover recover;
+	struct obj_report report;
 	struct obj_seen seen;
 	struct obj_attached attached;
+	struct obj_known known;
 };
 
 /* Kinds: enum key_kind, and the files. */
 enum obj_kind {
 	OBJ_SEEN = KEY_KINDS,
 	OBJ_ATTACHED,
+	OBJ_KNOWN,
 	OBJ_KINDS
 };
 

@@ -62,6 +62,10 @@ const struct obj_type obj_type_reader = {
 	.check = reader_check, .key = reader_key,
 };
 
+static const char *const request_words[] = {
+	[OBJ_SCRUB] = "scrub", [OBJ_SCRUB_REPAIR] = "repair", [OBJ_SCRUB_STOP] = "stop", [OBJ_REJOIN] = "rejoin",
+};
+
 static const struct field want_fields[] = {
 	FIELD_UUID("host", struct obj_want, host),
 	FIELD_UUID("volume", struct obj_want, volume),
@@ -70,8 +74,27 @@ static const struct field want_fields[] = {
 	FIELD_BOOL("preempt", struct obj_want, preempt, .flags = FIELD_MAY),
 	FIELD_BOOL("force", struct obj_want, force, .flags = FIELD_MAY),
 	FIELD_BOOL("fenced", struct obj_want, fenced, .flags = FIELD_MAY),
+	FIELD_UUID("request", struct obj_want, request.id, .flags = FIELD_MAY),
+	FIELD_WORD("request_what", struct obj_want, request.what, request_words, .flags = FIELD_MAY),
+	FIELD_UUID("request_extent", struct obj_want, request.extent, .flags = FIELD_MAY),
 	{ .name = NULL }
 };
+
+static int request_check(struct field_at *a, const struct obj_want *w)
+{
+	const struct obj_request *r = &w->request;
+	bool named = !muuid_null(&r->extent);
+
+	if (muuid_null(&r->id) != !r->what)
+		return field_wrong(a, -EUCLEAN, "has a part of a request: its UUID and what it is go together");
+	if (r->what && w->mode != PLAN_RW)
+		return field_wrong(a, -EUCLEAN, "has a request, and does not attach for writing");
+	if (r->what == OBJ_REJOIN && !named)
+		return field_wrong(a, -EUCLEAN, "requests that a member joins again, and names none");
+	if (named && r->what != OBJ_REJOIN && r->what != OBJ_SCRUB_REPAIR)
+		return field_wrong(a, -EUCLEAN, "names a member in a request that is of none");
+	return 0;
+}
 
 static int want_check(struct field_at *a, void *x)
 {
@@ -81,7 +104,7 @@ static int want_check(struct field_at *a, void *x)
 		return field_wrong(a, -EUCLEAN, "preempts, and does not attach for writing");
 	if (w->force && w->mode != PLAN_NONE)
 		return field_wrong(a, -EUCLEAN, "is forced, and does not detach");
-	return 0;
+	return request_check(a, w);
 }
 
 static void want_key(const void *x, struct key *k)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* A host's own files: the store as it was seen, an attached volume. See objects.h. */
+/* A host's own files: the store as it was seen, an attached volume, the device of a drive. See objects.h. */
 #include <errno.h>
 #include <linux/xxhash.h>
 #include <stdio.h>
@@ -49,6 +49,18 @@ const struct obj_type obj_type_seen = {
 	.fields = seen_fields, .file = true,
 };
 
+static const struct field known_fields[] = {
+	FIELD_UUID("drive", struct obj_known, drive),
+	FIELD_TEXT("wwid", struct obj_known, wwid, field_plain, .flags = FIELD_MAY),
+	FIELD_TEXT("serial", struct obj_known, serial, field_plain, .flags = FIELD_MAY),
+	{ .name = NULL }
+};
+
+const struct obj_type obj_type_known = {
+	.noun = "file of the device of a drive", .bytes = sizeof(struct obj_known),
+	.fields = known_fields, .file = true,
+};
+
 static const char *const attached_modes[] = { [PLAN_RW] = "rw", [PLAN_RO] = "ro" };
 
 static const struct field attached_fields[] = {
@@ -58,8 +70,12 @@ static const struct field attached_fields[] = {
 	FIELD_BOOL("fresh", struct obj_attached, fresh),
 	FIELD_LIST("barred", struct obj_attached, plan.bar, plan.barred, obj_place_element, NULL,
 		   PROT_MEMBERS_MAX, .flags = FIELD_BARE),
+	FIELD_LIST("forgotten", struct obj_attached, plan.forgotten, plan.forgottens, obj_place_element, NULL,
+		   PROT_MEMBERS_MAX, .flags = FIELD_BARE | FIELD_MAY),
 	FIELD_OWN("layout", struct obj_attached, record, obj_layout_fields),
 	FIELD_LIST("leaving", struct obj_attached, leaving, leavings, obj_leaving_fields, "place",
+		   PROT_MEMBERS_MAX, .flags = FIELD_MAY),
+	FIELD_LIST("left", struct obj_attached, left, lefts, obj_member_fields, "extent",
 		   PROT_MEMBERS_MAX, .flags = FIELD_MAY),
 	FIELD_PART("io", struct obj_attached, io, obj_io_fields),
 	{ .name = NULL }
@@ -78,6 +94,8 @@ static int attached_check(struct field_at *a, void *x)
 		err = obj_check_number(a, "number", r->plan.number);
 	if (!err)
 		err = obj_check_places(a, r->plan.bar, r->plan.barred, r->record->members);
+	if (!err)
+		err = obj_check_places(a, r->plan.forgotten, r->plan.forgottens, r->record->members);
 	return err ? err : view_layout(r->record, r->leaving, r->leavings, &r->plan.layout);
 }
 

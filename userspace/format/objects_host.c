@@ -43,13 +43,13 @@ const struct obj_type obj_type_leader = {
 	.noun = "leader", .bytes = sizeof(struct obj_leader), .fields = leader_fields,
 };
 
-static const char *const role_words[] = {
+const char *const obj_role_words[4] = {
 	[PLAN_CLIENT] = "client", [PLAN_STORAGE] = "storage", [PLAN_STORE] = "store",
 };
 
 const char *obj_role(u8 role)
 {
-	return role < sizeof(role_words) / sizeof(*role_words) ? role_words[role] : NULL;
+	return role < sizeof(obj_role_words) / sizeof(*obj_role_words) ? obj_role_words[role] : NULL;
 }
 
 /* An address or a name of DNS. */
@@ -67,7 +67,7 @@ static const struct field address_fields[] = {
 static const struct field host_fields[] = {
 	FIELD_UUID("host", struct obj_host, plan.uuid),
 	FIELD_TEXT("name", struct obj_host, name, layout_name_ok),
-	FIELD_WORD("role", struct obj_host, plan.role, role_words),
+	FIELD_WORD("role", struct obj_host, plan.role, obj_role_words),
 	FIELD_BOOL("maintenance", struct obj_host, plan.maintenance),
 	FIELD_BOOL("removed", struct obj_host, plan.removed),
 	FIELD_TEXT("rack", struct obj_host, rack, field_plain, .flags = FIELD_MAY),
@@ -144,6 +144,16 @@ const struct obj_type obj_type_alive = {
 	.noun = "alive", .bytes = sizeof(struct obj_alive), .fields = alive_fields, .key = alive_key,
 };
 
+static const struct field smart_fields[] = {
+	FIELD_BOOL("known", struct obj_smart, known),
+	FIELD_INT("warning", struct obj_smart, warning, 0, UINT8_MAX),
+	FIELD_INT("temperature", struct obj_smart, temperature, 0, UINT16_MAX),
+	FIELD_INT("used", struct obj_smart, used, 0, UINT16_MAX),
+	FIELD_INT("spare", struct obj_smart, spare, 0, UINT16_MAX),
+	FIELD_INT("media_errors", struct obj_smart, media_errors, 0, INT64_MAX),
+	{ .name = NULL }
+};
+
 static const struct field disk_fields[] = {
 	FIELD_TEXT("path", struct obj_disk, path, field_plain),
 	FIELD_TEXT("model", struct obj_disk, model, field_plain, .flags = FIELD_MAY),
@@ -154,6 +164,8 @@ static const struct field disk_fields[] = {
 	FIELD_UUID("drive", struct obj_disk, drive, .flags = FIELD_MAY),
 	FIELD_BOOL("exportable", struct obj_disk, exportable),
 	FIELD_TEXT("why", struct obj_disk, why, field_plain, .flags = FIELD_MAY),
+	{ .name = "smart", .kind = FIELD_PART, .flags = FIELD_MAY, FIELD_AT(struct obj_disk, smart),
+	  .of = smart_fields },
 	{ .name = NULL }
 };
 
@@ -163,6 +175,11 @@ static const struct field device_fields[] = {
 	{ .name = NULL }
 };
 
+static bool smart_ok(const struct obj_smart *s)
+{
+	return s->known || !(s->warning | s->temperature | s->used | s->spare | s->media_errors);
+}
+
 static int device_check(struct field_at *a, void *x)
 {
 	const struct obj_device *d = x;
@@ -171,6 +188,8 @@ static int device_check(struct field_at *a, void *x)
 		if (d->disk[i].exportable == !!d->disk[i].why[0])
 			return field_wrong(a, -EUCLEAN, "disks[%u] is exportable with a reason against it, or is "
 					   "not without one", i);
+		if (!smart_ok(&d->disk[i].smart))
+			return field_wrong(a, -EUCLEAN, "disks[%u] has SMART values that are not known", i);
 		for (u32 k = 0; k < i; k++)
 			if (!strcmp(d->disk[i].path, d->disk[k].path))
 				return field_wrong(a, -EUCLEAN, "has the disk %s twice", d->disk[i].path);
@@ -190,7 +209,7 @@ const struct obj_type obj_type_device = {
 
 static const struct field token_fields[] = {
 	FIELD_UUID("token", struct obj_token, token),
-	FIELD_WORD("role", struct obj_token, role, role_words),
+	FIELD_WORD("role", struct obj_token, role, obj_role_words),
 	FIELD_UUID("host", struct obj_token, host, .flags = FIELD_MAY),
 	{ .name = NULL }
 };

@@ -10,7 +10,7 @@
 static const char *const kind_words[] = { [LAYOUT_KIND_RDDA] = "rdda", [LAYOUT_KIND_BDEV] = "bdev" };
 static const char *const domain_words[] = { [LAYOUT_DOMAIN_DRIVE] = "drive", [LAYOUT_DOMAIN_HOST] = "host" };
 
-static const struct field member_fields[] = {
+const struct field obj_member_fields[] = {
 	FIELD_UUID("target", struct layout_member, target),
 	FIELD_UUID("drive", struct layout_member, drive),
 	FIELD_UUID("extent", struct layout_member, extent),
@@ -54,7 +54,7 @@ const struct field obj_layout_fields[] = {
 	FIELD_INT("spares", struct layout, spares, 0, UINT16_MAX),
 	FIELD_INT("spares_used", struct layout, spares_used, 0, UINT16_MAX),
 	FIELD_INT("lba", struct layout, lba, 512, 4096),
-	FIELD_LIST("members", struct layout, member, members, member_fields, "extent", PROT_MEMBERS_MAX,
+	FIELD_LIST("members", struct layout, member, members, obj_member_fields, "extent", PROT_MEMBERS_MAX,
 		   .min = 1, .flags = FIELD_INSIDE),
 	FIELD_LIST("segments", struct layout, segment, segments, obj_segment_fields, "start", PROT_SEGMENTS_MAX,
 		   .min = 1, .flags = FIELD_INSIDE),

@@ -37,6 +37,15 @@ static const struct verb_arg join_opts[] = {
 	OPT_END,
 };
 
+static const struct verb_arg recover_opts[] = {
+	{ "--without", ARG_HOSTS, "without", "hosts that are not waited for, by name or UUID: what they have is left out" },
+	{ "--partly", ARG_LIST, "partly", "volumes of which not all was found: what their missing members have is given "
+	  "up" },
+	{ "--from", ARG_TEXT, "from", "FILE of 'cluster backup', where the store is empty" },
+	OPT_DRY_RUN,
+	OPT_END,
+};
+
 static const struct verb_arg host_remove_opts[] = {
 	{ "--lost", ARG_FLAG, "lost", "although it has drives or volumes: it does not come back" },
 	OPT_DRY_RUN,
@@ -70,6 +79,7 @@ static const struct verb_arg export_opts[] = {
 
 static const struct verb_arg unexport_opts[] = {
 	{ "--force", ARG_FLAG, "force", "although volumes have extents on it; their data stays there" },
+	{ "--preempt", ARG_FLAG, "preempt", "although these are open: their I/O to it fails" },
 	OPT_ID,
 	OPT_DRY_RUN,
 	OPT_END,
@@ -144,6 +154,22 @@ static const struct verb_arg volume_set_opts[] = {
 	OPT_END,
 };
 
+static const struct verb_arg wait_opts[] = {
+	{ "--timeout", ARG_SECONDS, "timeout", "give up after that many seconds" },
+	OPT_END,
+};
+
+static const struct verb_arg scrub_opts[] = {
+	{ "--repair", ARG_FLAG, "repair", "write again what differs: what --from names of a mirror, what explains it of "
+	  "ec" },
+	{ "--from", ARG_MEMBER, "from", "with --repair: the member of a mirror whose copy is right" },
+	{ "--stop", ARG_FLAG, "stop", "end the scrub that runs" },
+	{ "--all", ARG_FLAG, "all", "every volume with redundancy that is attached for writing, on any host" },
+	{ "--timer", ARG_FLAG, "timer", "those of this host, and nothing where its meshd.conf has scrub = never" },
+	OPT_ID,
+	OPT_END,
+};
+
 static const struct verb_arg tasks_opts[] = {
 	{ "--all", ARG_FLAG, "all", "those that have ended, too" },
 	OPT_END,
@@ -168,9 +194,19 @@ const struct verb verbs[] = {
 	{ "cluster leave", { }, none,
 	  "make this machine a cluster of its own again",
 	  "meshctl cluster leave", RESULT_CLUSTER },
+	{ "cluster set", { { "NAME=VALUE", ARG_TEXT, "setting", NULL } }, none,
+	  "change a setting of all hosts: spare_delay, seconds until a lost member is replaced by a spare",
+	  "meshctl cluster set spare_delay=1800", RESULT_DONE },
 	{ "cluster status", { }, none,
 	  "say in one line how the cluster is, then what is wrong and what to type; status 1 if anything is",
 	  "meshctl cluster status", RESULT_STATUS },
+	{ "cluster backup", { { "FILE|-", ARG_TEXT, "file", NULL } }, none,
+	  "write all that the store has, and the key of its labels, to a new file on this store host",
+	  "meshctl cluster backup /root/cluster.backup", RESULT_BACKUP },
+	{ "cluster recover", { }, recover_opts,
+	  "make the store again from itself, labels and what hosts have attached; until it has ended nothing is decided",
+	  "meshctl cluster recover --dry-run\n"
+	  "  meshctl cluster recover --without s3", RESULT_RECOVER },
 
 	{ "host list", { }, none,
 	  "list the hosts of the cluster",
@@ -184,6 +220,9 @@ const struct verb verbs[] = {
 	{ "host set", { HOST }, host_set_opts,
 	  "set the rack and the labels of a host, from which failure domains are made",
 	  "meshctl host set s1 --rack r7 --label room=north", RESULT_DONE },
+	{ "host check", { { "HOST|ADDRESS", ARG_HOST, "host", NULL } }, none,
+	  "say in words what is wrong with the way to a host; status 1 if anything is",
+	  "meshctl host check s2", RESULT_CHECKS },
 
 	{ "drive scan", { }, scan_opts,
 	  "list the disks of all hosts and say which can be exported, and why not",
@@ -204,6 +243,9 @@ const struct verb verbs[] = {
 	{ "drive forget", { DRIVE }, forget_opts,
 	  "give up a drive that does not come back, with what no other drive has of it",
 	  "meshctl drive forget d0021101 --dry-run", RESULT_DONE },
+	{ "drive health", { { "[DRIVE]", ARG_TEXT, "drive", NULL } }, none,
+	  "show SMART values of drives, as their hosts have read them last",
+	  "meshctl drive health s2:/dev/nvme1n1", RESULT_HEALTH },
 
 	{ "volume create", { { "NAME", ARG_NAME, "name", NULL } }, create_opts,
 	  "make a volume, and attach it where --attach says; ^C gives it up",
@@ -240,6 +282,16 @@ const struct verb verbs[] = {
 	  "delete a volume: what is on it is lost; ^C leaves the rest to the cluster",
 	  "meshctl volume delete scratch --dry-run", RESULT_DONE },
 
+	{ "volume wait", { VOLUME }, wait_opts,
+	  "wait until all members of a volume have all data again, and a scrub is done",
+	  "meshctl volume wait data --timeout 600", RESULT_DONE },
+	{ "volume scrub", { { "[VOLUME]", ARG_TEXT, "volume", NULL } }, scrub_opts,
+	  "compare all members of a volume in the background",
+	  "meshctl volume scrub data && meshctl volume wait data", RESULT_DONE },
+	{ "volume rejoin", { VOLUME, MEMBER }, id_opts,
+	  "let a member in again that left its group too often",
+	  "meshctl volume rejoin data 2", RESULT_DONE },
+
 	{ "task list", { }, tasks_opts,
 	  "list the work of the cluster that goes on, and what it waits for",
 	  "meshctl task list --all", RESULT_TASKS },
@@ -252,6 +304,9 @@ const struct verb verbs[] = {
 	{ "event list", { }, events_opts,
 	  "list what happened in the cluster",
 	  "meshctl event list --volume data", RESULT_EVENTS },
+	{ "stats", { }, none,
+	  "show counters of this host's volumes, of their targets, and of hosts that use its drives",
+	  "meshctl stats --json", RESULT_STATS },
 	{ "version", { }, none,
 	  "show versions, this host's UUID and its cluster",
 	  "meshctl version", RESULT_VERSION },
@@ -273,8 +328,24 @@ static const char *export_wrong(const json_t *args)
 	return all || json_object_get(args, "path") ? NULL : "DEVICE is missing, or --all";
 }
 
+static const char *scrub_wrong(const json_t *args)
+{
+	bool all = json_is_true(json_object_get(args, "all")) || json_is_true(json_object_get(args, "timer"));
+	bool repair = json_is_true(json_object_get(args, "repair")), from = json_object_get(args, "from");
+
+	if (json_is_true(json_object_get(args, "stop")) && (repair || from))
+		return "--stop: ends a scrub, and goes with no other option";
+	if (from && !repair)
+		return "--from: says what --repair writes; add --repair";
+	if (all && (json_object_get(args, "volume") || from || json_object_get(args, "id")))
+		return "--all: scrubs every volume; leave out VOLUME, --from and --id";
+	return all || json_object_get(args, "volume") ? NULL : "VOLUME is missing, or --all";
+}
+
 const char *verbs_wrong(const struct verb *v, const json_t *args)
 {
+	if (!strcmp(v->words, "volume scrub"))
+		return scrub_wrong(args);
 	if (!strcmp(v->words, "drive export"))
 		return export_wrong(args);
 	if (!strcmp(v->words, "cluster join"))

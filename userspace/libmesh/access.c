@@ -6,16 +6,35 @@
 
 #include "userspace/libmesh/access.h"
 
+static void put_leavings(struct nl_msg *msg, const struct meshblk_volume *v)
+{
+	struct nlattr *table = nla_nest_start(msg, NLA_F_NESTED | MESHBLK_A_LEAVINGS), *nest;
+
+	for (u32 i = 0; i < v->nr_leavings; i++) {
+		nest = nla_nest_start(msg, NLA_F_NESTED | MESHBLK_A_MEMBER);
+		put_member(msg, &v->leavings[i].member);
+		nla_put_u32(msg, MESHBLK_M_PLACE, v->leavings[i].place);
+		nla_nest_end(msg, nest);
+	}
+	nla_nest_end(msg, table);
+}
+
 void put_access(struct nl_msg *msg, const struct meshblk_volume *v)
 {
 	nla_put_flag(msg, MESHBLK_A_NUMBERED);
 	nla_put_u64(msg, MESHBLK_A_ATTACH, v->attach);
 	if (v->served)
 		nla_put_u64(msg, MESHBLK_A_SERVED, v->served);
+	if (v->again)
+		nla_put_flag(msg, MESHBLK_A_AGAIN);
 	if (v->beside_store)
 		nla_put_flag(msg, MESHBLK_A_BESIDE_STORE);
 	if (v->nr_bars)
 		nla_put(msg, MESHBLK_A_BARS, v->nr_bars * sizeof(*v->bars), v->bars);
+	if (v->nr_forgotten)
+		nla_put(msg, MESHBLK_A_FORGOTTEN, v->nr_forgotten * sizeof(*v->forgotten), v->forgotten);
+	if (v->nr_leavings)
+		put_leavings(msg, v);
 }
 
 static int parse_bars(const struct nlattr *a, struct meshblk_volume *v)

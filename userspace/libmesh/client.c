@@ -110,7 +110,7 @@ int meshblk_target_get(struct mesh *m, u32 id, struct meshblk_target *out)
 	return err;
 }
 
-static void put_member(struct nl_msg *msg, const struct meshblk_member *mb)
+void put_member(struct nl_msg *msg, const struct meshblk_member *mb)
 {
 	nla_put_u8(msg, MESHBLK_M_KIND, mb->kind);
 	put_uuid(msg, MESHBLK_M_EXTENT_UUID, &mb->extent);
@@ -188,7 +188,8 @@ static int put_salt(struct mesh *m, struct nl_msg *msg, const struct meshblk_vol
 
 int meshblk_volume_set(struct mesh *m, const struct meshblk_volume *v)
 {
-	size_t bytes = v->nr_members * 320 + v->nr_bars * sizeof(*v->bars);
+	size_t bytes = (v->nr_members + v->nr_leavings) * 320 +
+		       (v->nr_bars + v->nr_forgotten) * sizeof(*v->bars);
 	struct nl_msg *msg;
 	int err;
 	u32 i;
@@ -435,7 +436,11 @@ void meshblk_volume_free(struct meshblk_volume *v)
 	free(v->members);
 	free(v->groups);
 	free(v->bars);
+	free(v->forgotten);
+	free(v->leavings);
 	v->bars = NULL;
+	v->forgotten = NULL;
+	v->leavings = NULL;
 	v->segments = NULL;
 	v->members = NULL;
 	v->groups = NULL;

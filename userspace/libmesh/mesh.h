@@ -78,6 +78,12 @@ struct meshblk_member {
 	struct mesh_stats stats;
 };
 
+/* An extent that rosters may have in sync at a place for which the layout names another one. */
+struct meshblk_leaving {
+	u32	place;		/* as those of segments */
+	struct meshblk_member member;
+};
+
 /* A member with such I/O, of a volume that is attached here, or was. */
 struct meshblk_abandoned {
 	struct muuid volume;
@@ -156,9 +162,14 @@ struct meshblk_volume {
 	bool	stale;		/* attach, though newer data may exist elsewhere */
 	bool	numbered;	/* access numbers say who may use it: driver/uapi/number.h */
 	u64	served;		/* of a retake: the number served so far; 0: no retake */
+	bool	again;		/* by this host's record, while the store is away: no witness */
 	bool	beside_store;	/* a member is on the only store host, which is not this host */
 	u32	nr_bars;	/* places, as those of segments, where no member may join */
 	u32	*bars;
+	u32	nr_forgotten;	/* ... whose extents were forgotten for good */
+	u32	*forgotten;
+	u32	nr_leavings;
+	struct meshblk_leaving *leavings;
 	u64	fenced;		/* in answers: the number that ended its use, 0: none did ... */
 	struct muuid fencer;	/* ... and the host of that number */
 	bool	readonly;

@@ -42,6 +42,25 @@ static int read_copy(int fd, u64 at, void *buf, struct label *l, struct label_di
 	return err;
 }
 
+/*
+ * The second copy is at the end that copy 0 names. On a device that has grown since, that is not the
+ * device's, where a copy stands already if a label_grow() ended half-way. Return: its error; *@found
+ * is on the device's end, in @disk, when it begins.
+ */
+static int read_second(int fd, u64 size, const struct label *first, int first_err, void *buf,
+		       struct label *found, struct label_disk *disk)
+{
+	int err = read_copy(fd, copy_at(size, 1), buf, found, disk, 1);
+
+	if (first_err || first->size >= size)
+		return err;
+	if (!err && !muuid_equal(&first->drive, &found->drive))
+		return err;
+	if (!err && found->size == size && found->sequence > first->sequence)
+		return err;
+	return read_copy(fd, copy_at(first->size, 1), buf, found, disk, 1);
+}
+
 int label_read(int fd, u64 size, struct label *l, struct label_disk *disk, int err[2])
 {
 	struct label *other __free(free) = NULL;
@@ -57,7 +76,7 @@ int label_read(int fd, u64 size, struct label *l, struct label_disk *disk, int e
 		return -ENOMEM;
 	l->sequence = other->sequence = 0;
 	err[0] = read_copy(fd, copy_at(size, 0), buf, l, disk, 0);
-	err[1] = read_copy(fd, copy_at(size, 1), buf, other, disk, 1);
+	err[1] = read_second(fd, size, l, err[0], buf, other, disk);
 	pick = label_pick(err[0], l->sequence, err[1], other->sequence);
 	if (pick >= 0 && !err[0] && !err[1] && !muuid_equal(&l->drive, &other->drive))
 		pick = -EUCLEAN;	/* a part of another drive was copied over it */
@@ -65,8 +84,8 @@ int label_read(int fd, u64 size, struct label *l, struct label_disk *disk, int e
 		memcpy(l, other, sizeof(*l));
 	if (pick >= 0 && l->size > size)
 		pick = -EUCLEAN;	/* a part of another drive's copy */
-	/* The end of a grown device never had a copy: nothing to compare with. */
-	if (pick >= 0 && l->size != size)
+	/* Alone at the device's end, and naming another one: nothing is known of the copy there. */
+	if (pick >= 0 && err[0] && l->size != size)
 		disk->known[1] = false;
 	return pick < 0 ? pick : 0;
 }
@@ -166,6 +185,46 @@ int label_write(int fd, const struct label *l, struct label_disk *disk, int err[
 			label_first_written();
 	}
 	return err[0] && err[1] ? err[0] : 0;
+}
+
+/* Not an error: the room behind it is free, and what an extent gets is zeroed first. */
+static void wipe_end(int fd, u64 size)
+{
+	void *zero __free(free) = aligned_alloc(ALIGN, ALIGN);
+
+	if (!zero)
+		return;
+	memset(zero, 0, ALIGN);
+	(void)write_copy(fd, zero, ALIGN, copy_at(size, 1));
+}
+
+int label_grow(int fd, const struct label *l, u64 was, struct label_disk *disk, int err[2])
+{
+	u8 *buf __free(free) = aligned_alloc(ALIGN, LABEL_AREA);
+	int n = buf ? label_encode(l, buf, LABEL_AREA) : -ENOMEM;
+	size_t bytes;
+
+	err[0] = err[1] = 0;
+	if (n < 0)
+		return n;
+	if (l->size < was + LABEL_AREA)
+		return -EINVAL;
+	bytes = padded(n);
+	memset(buf + n, 0, bytes - n);
+	if (l->sequence > disk->tried)
+		disk->tried = l->sequence;
+	/* While copy 0 is written one of the others must be whole at an end that can be found. */
+	err[1] = write_copy(fd, buf, bytes, copy_at(l->size, 1));
+	if (err[1])
+		return err[1];
+	err[0] = write_copy(fd, buf, bytes, copy_at(l->size, 0));
+	for (int copy = 0; copy < 2; copy++) {
+		disk->known[copy] = !err[copy];
+		memcpy(&disk->head[copy], buf, sizeof(disk->head[copy]));
+	}
+	if (!err[0])
+		wipe_end(fd, was);
+	return 0;
 }
 
 int label_wipe(int fd, u64 size)

@@ -18,9 +18,9 @@ struct label_disk {
 };
 
 /*
- * Read the better copy of a drive's label. @disk: set to what is on the drive, for label_write().
- * @err: what each copy is. Return: as label_decode(), or -EUCLEAN with both copies good: of two
- * drives.
+ * Read the better copy of a drive's label, the second one at the end that the first one names: a device
+ * may have grown since, to @size. @disk: set to what is on the drive, for label_write(). @err: what
+ * each copy is. Return: as label_decode(), or -EUCLEAN with both copies good: of two drives.
  */
 int label_read(int fd, u64 size, struct label *l, struct label_disk *disk, int err[2]);
 /*
@@ -30,6 +30,12 @@ int label_read(int fd, u64 size, struct label *l, struct label_disk *disk, int e
  * durable.
  */
 int label_write(int fd, const struct label *l, struct label_disk *disk, int err[2]);
+/*
+ * Write a label whose size is above @was, that of both copies: the second copy at its new end, then the
+ * first, then the former end is wiped. A crash in between leaves one label that label_read() finds.
+ * Before it, label_same(). @err, return: as label_write(); -EINVAL: less than LABEL_AREA more.
+ */
+int label_grow(int fd, const struct label *l, u64 was, struct label_disk *disk, int err[2]);
 /*
  * Whether they are what was written or read last: 0, -EBADE, or -EIO: neither can be read.
  * A copy that is damaged beside a good one is not known any more.

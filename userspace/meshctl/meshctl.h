@@ -45,6 +45,8 @@ void print_task(const json_t *r);
 void print_events(const json_t *r);
 void print_attached(const json_t *r);
 void print_layout(const json_t *r);
+void print_backup(const json_t *r);
+void print_recover(const json_t *r);
 
 /* complain.c: one line on standard error; with --json, an object on standard output. */
 extern bool json_errors;

@@ -68,10 +68,10 @@ static void health(const json_t *r)
 		{ "DRIVE", "uuid", TEXT }, { "HOST", "host", TEXT }, { "PATH", "path", TEXT },
 		{ "STATE", "state", TEXT }, { "TEMP C", "temperature_c", NUMBER }, { "SPARE %", "spare_percent", NUMBER },
 		{ "USED %", "used_percent", NUMBER }, { "MEDIA ERRORS", "media_errors", NUMBER },
-		{ "CACHE", "volatile_cache", TEXT }, { NULL, NULL, TEXT },
+		{ "CACHE", "volatile_cache", SOME }, { "WHY", "reason", TEXT }, { NULL, NULL, TEXT },
 	};
 
-	table(json_object_get(r, "drives"), cols, "the known hosts export no drives");
+	table(json_object_get(r, "drives"), cols, "no drives are exported");
 	silent(r);
 }
 
@@ -532,4 +532,6 @@ const print_fn print_text[RESULTS] = {
 	[RESULT_EVENTS] = print_events,
 	[RESULT_ATTACHED] = print_attached,
 	[RESULT_LAYOUT] = print_layout,
+	[RESULT_BACKUP] = print_backup,
+	[RESULT_RECOVER] = print_recover,
 };

@@ -81,7 +81,7 @@ void print_exported(const json_t *r)
 {
 	static const struct column cols[] = {
 		{ "DRIVE", "uuid", TEXT }, { "HOST", "host", TEXT }, { "PATH", "path", TEXT },
-		{ "SIZE", "size", SIZE }, { "FREE", "free", SOME }, { "EXTENTS", "extents", SOME },
+		{ "SIZE", "size", SIZE }, { "FREE", "free", SIZE }, { "EXTENTS", "extents", SOME },
 		{ "STATE", "state", TEXT }, { "WHY", "reason", TEXT }, { NULL, NULL, TEXT },
 	};
 	static const struct column made[] = {
@@ -250,4 +250,55 @@ void print_layout(const json_t *r)
 		print_kernel(kernel);
 	putchar('\n');
 	table(json_object_get(r, "members"), members, "no members");
+}
+
+void print_backup(const json_t *r)
+{
+	if (json_is_string(json_object_get(r, "text")))
+		fputs(json_string_value(json_object_get(r, "text")), stdout);
+	else
+		printf("%lld keys are in %s, which has a secret key, too: keep it where root alone reads it\n",
+		       (long long)number(r, "keys"), str(r, "file"));
+}
+
+/* "2 on s1, 3 on s2" */
+static json_t *missing_text(const json_t *v)
+{
+	char text[256] = "";
+	const json_t *m;
+	size_t i, n = 0;
+
+	json_array_foreach(json_object_get(v, "missing"), i, m) {
+		if (n < sizeof(text))
+			n += snprintf(text + n, sizeof(text) - n, "%s%lld on %s", n ? ", " : "",
+				      (long long)number(m, "member"), str(m, "host"));
+	}
+	return json_string(n ? text : "-");
+}
+
+void print_recover(const json_t *r)
+{
+	static const struct column hosts[] = {
+		{ "HOST", "host", TEXT }, { "CANNOT READ", "lacks", TEXT }, { NULL, NULL, TEXT },
+	};
+	static const struct column volumes[] = {
+		{ "VOLUME", "name", TEXT }, { "UUID", "uuid", TEXT }, { "FATE", "fate", TEXT },
+		{ "VERSION", "version", NUMBER }, { "STORE HAD", "was", NUMBER }, { "ATTACHED", "host", TEXT },
+		{ "NOT FOUND", "lost", TEXT }, { "WHY", "reason", TEXT }, { NULL, NULL, TEXT },
+	};
+	json_t *rows = json_deep_copy(json_object_get(r, "volumes")), *v;
+	size_t i;
+
+	json_array_foreach(rows, i, v)
+		json_object_set_new(v, "lost", missing_text(v));
+	printf("generation %lld, from %lld drives of these hosts:\n\n", (long long)number(r, "generation"),
+	       (long long)number(r, "drives"));
+	table(json_object_get(r, "hosts"), hosts, "no hosts");
+	putchar('\n');
+	table(rows, volumes, "no volumes");
+	json_decref(rows);
+	if (number(r, "doubts"))
+		printf("\nin doubt: start the hosts and drives that have what was not found, or give it up by --partly\n");
+	if (!is_true(r, "changed"))
+		printf("\nnothing was changed\n");
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "userspace/format/json.h"
+#include "userspace/machine/rdma.h"
 #include "userspace/meshd/abandoned.h"
 #include "userspace/meshd/identity.h"
 #include "userspace/meshd/export.h"

@@ -61,15 +61,4 @@ int cmd_host_key(struct req *r);
 int cmd_drive_list(struct req *r);
 int cmd_drive_health(struct req *r);
 
-/* rdma.c: devices and ports in words; @out gets lines for host check */
-struct rdma_line {
-	bool	bad;
-	char	text[200];
-};
-
-/* @connected: a host with a session is there, although a firewall may block other packets. */
-size_t rdma_check(const char *addr, bool connected, struct rdma_line *out, size_t max);
-/* Whether @addr is this host's own. */
-bool rdma_own(const char *addr);
-
 #endif

@@ -81,6 +81,17 @@ bool plan_forget_drops(const struct plan_attached *r, const struct muuid *extent
 	       !plan_mutant(PLAN_MUT_FORGET_RECORD);
 }
 
+bool plan_forgotten(const struct plan_drive *drive, const struct muuid *extent)
+{
+	if (!drive || drive->wanted == PLAN_FORGOTTEN)
+		return true;
+	for (u32 i = 0; i < drive->extents; i++) {
+		if (muuid_equal(&drive->extent[i].uuid, extent))
+			return false;
+	}
+	return true;
+}
+
 bool plan_given_up(const struct plan_group_found *g)
 {
 	u64 in = g->found->in_sync;

@@ -62,6 +62,15 @@ void plan_forget_drive(const struct plan_forget_drive *f, struct plan_forget_ste
  */
 bool plan_forget_drops(const struct plan_attached *r, const struct muuid *extent);
 
+/**
+ * plan_forgotten() - true if an extent that a layout names was given up for good
+ * @drive: drive/D of its drive; NULL: there is no such key
+ *
+ * Its drive is forgotten, or the store has the extent no more: a layout names an extent that is in
+ * drive/D, also after recover.
+ */
+bool plan_forgotten(const struct plan_drive *drive, const struct muuid *extent);
+
 /* What an attach knows of one group: bits are members of the roster beside them. */
 struct plan_group_found {
 	const struct plan_roster *found;	/* the highest one of the opened members */

@@ -207,6 +207,8 @@ struct plan_attached {
 	struct plan_layout layout;
 	u32	barred;		/* places, as in roster/V */
 	const u16 *bar;
+	u32	forgottens;	/* places whose extents were forgotten: forget.h */
+	const u16 *forgotten;
 };
 
 /* What each transaction of a decision compares and writes, by object. */

@@ -111,6 +111,74 @@ enum plan_verdict plan_recover(const struct plan_recover *r, struct plan_recover
 	return PLAN_GO;
 }
 
+/* Highest generation and counter that a label has noted. */
+static u64 label_access(const struct plan_recover *r)
+{
+	u64 number = 0;
+
+	for (u32 i = 0; i < r->nr; i++) {
+		if (mesh_number_access(r->found[i].slot->number) > number)
+			number = mesh_number_access(r->found[i].slot->number);
+	}
+	return number;
+}
+
+static bool was_opened(const struct plan_recover *r)
+{
+	return label_access(r) || r->served;
+}
+
+static bool drive_seen(const struct plan_recover *r, const struct muuid *drive)
+{
+	for (u32 i = 0; i < r->seens; i++) {
+		if (muuid_equal(&r->seen[i], drive))
+			return true;
+	}
+	return false;
+}
+
+bool plan_recover_gone(const struct plan_recover *r)
+{
+	const struct plan_layout *l = r->volume ? &r->volume->layout : NULL;
+
+	if (!l || r->volume->state != PLAN_VOLUME_READY || r->nr || r->served)
+		return false;
+	for (u32 i = 0; i < l->places; i++) {
+		if (!muuid_null(&l->place[i].extent) && !drive_seen(r, &l->place[i].drive))
+			return false;
+	}
+	return true;
+}
+
+u8 plan_recover_state(const struct plan_recover *r)
+{
+	if (!r->volume || (r->volume->state == PLAN_CREATING && was_opened(r)))
+		return PLAN_VOLUME_READY;
+	return r->volume->state;
+}
+
+bool plan_recover_fresh(const struct plan_recover *r, bool fresh)
+{
+	return fresh && !was_opened(r);
+}
+
+const struct plan_claim *plan_recover_writer(const struct plan_recover *r, const struct plan_claim *claim, u32 nr)
+{
+	const struct plan_claim *best = NULL;
+	u64 labels = label_access(r);
+
+	for (u32 i = 0; i < nr; i++) {
+		const struct plan_claim *c = &claim[i];
+
+		if (c->mode != PLAN_RW || mesh_number_access(c->number) < labels)
+			continue;
+		if (!best || mesh_number_access(c->number) > mesh_number_access(best->number) ||
+		    (mesh_number_access(c->number) == mesh_number_access(best->number) && c->serves && !best->serves))
+			best = c;
+	}
+	return best;
+}
+
 u8 plan_recover_extent(const struct plan_extent *key, const struct plan_slot *slot, bool seen, bool named)
 {
 	if (seen) {

@@ -36,6 +36,16 @@ struct plan_recover {
 	u32	nr;
 	u64	served;		/* highest number that any kernel or record of a host has; 0: none */
 	bool	partly;		/* the administrator gives up members that were not found */
+	const struct muuid *seen;	/* drives whose labels were found */
+	u32	seens;
+};
+
+/* A host's kernel, or its record, has the volume. */
+struct plan_claim {
+	struct muuid host;
+	u8	mode;		/* enum plan_mode */
+	bool	serves;		/* the disk is there */
+	u64	number;
 };
 
 struct plan_recovered {
@@ -61,6 +71,31 @@ u32 plan_recover_generation(u32 store, const u32 *seen, u32 nr);
  * without redundancy names extents that were not found. PLAN_EXHAUSTED: see plan_attach_rw().
  */
 enum plan_verdict plan_recover(const struct plan_recover *r, struct plan_recovered *out);
+
+/**
+ * plan_recover_gone() - true if a volume that the store calls ready was deleted since
+ *
+ * The drive of each place was found, and none has an extent of it; no kernel or record has it.
+ */
+bool plan_recover_gone(const struct plan_recover *r);
+
+/*
+ * The state that the volume gets, of enum plan_volume_state. A delete that was decided goes on, as its
+ * UUID is never given again; so does a create, unless a host has opened the volume.
+ */
+u8 plan_recover_state(const struct plan_recover *r);
+
+/*
+ * True if @fresh, as store or record have it, may still be so: once a number was noted there may be
+ * rosters, and a kernel that takes the groups for fresh overrules them.
+ */
+bool plan_recover_fresh(const struct plan_recover *r, bool fresh);
+
+/*
+ * The host that is to go on as writer: of the highest number that any kernel or record has, if no label
+ * has a higher one. NULL: none.
+ */
+const struct plan_claim *plan_recover_writer(const struct plan_recover *r, const struct plan_claim *claim, u32 nr);
 
 /**
  * plan_recover_extent() - an extent of a drive in the store after recover

@@ -56,6 +56,8 @@ void plan_remove(const struct plan_remove *r, struct plan_remove_step *s)
 		s->what = PLAN_R_END;
 	else if (!r->host->removed)
 		begin(r, s);
+	else if (r->wants)
+		s->what = PLAN_R_WANTS;
 	else
 		drives(r, s);
 }

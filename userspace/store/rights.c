@@ -54,6 +54,10 @@ static const struct row {
 						{ rule_own, rule_own, rule_any } },
 	[KEY_TOKEN] =	{ PLAN_STORE,	MUST,	{ NULL, NULL, rule_any },
 						{ NULL, NULL, rule_any } },
+	[KEY_RECOVER] =	{ PLAN_CLIENT,	MAY,	{ NULL, NULL, rule_any },
+						{ NULL, NULL, rule_any } },
+	[KEY_REPORT] =	{ PLAN_CLIENT,	NEVER,	{ rule_report, rule_report, rule_any },
+						{ rule_own, rule_own, rule_any } },
 };
 
 const char *rights_role(u8 role)

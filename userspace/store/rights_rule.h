@@ -28,6 +28,7 @@ enum rights_verdict rights_refuse(struct judged *j, const char *fmt, ...);
 
 /* Rules of any verb; each about the key first, then the value, which the codec has accepted. */
 enum rights_verdict rule_any(struct judged *j);
+enum rights_verdict rule_report(struct judged *j);	/* ... and says its role */
 enum rights_verdict rule_own(struct judged *j);		/* the key is of this host */
 enum rights_verdict rule_host(struct judged *j);
 enum rights_verdict rule_drive_client(struct judged *j);

@@ -173,6 +173,14 @@ enum rights_verdict rule_own(struct judged *j)
 	       rights_refuse(j, "a host of role %s must not write keys of another host", rights_role(j->who->role));
 }
 
+/* Recover believes a client less, so the role is what the key of the connection proved. */
+enum rights_verdict rule_report(struct judged *j)
+{
+	VERDICT(rule_own(j));
+	return j->is->report.role == j->who->role ? RIGHTS_ALLOWED :
+	       rights_refuse(j, "the role of this host is %s, by its key", rights_role(j->who->role));
+}
+
 /* The role is what the key of the connection proved; a tombstone stays. */
 static enum rights_verdict change_host(struct judged *j, const union obj_any *old)
 {

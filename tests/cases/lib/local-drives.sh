@@ -13,7 +13,8 @@ settings() { echo 3000 >$params/member_timeout_ms; echo 5000 >$params/attach_wai
 settings_back() { echo "$was_timeout" >$params/member_timeout_ms; echo "$was_wait" >$params/attach_wait_ms; }
 settings
 
-make() { meshctl volume create "$@"; }
+# As create(), over local drives, too: --drive bdev:DEVICE, as often as it takes.
+make() { create "$@"; }
 health_is() { [ "$(json 'r["health"]' meshctl volume show l)" = "$1" ]; }
 device() { json 'r["device"]' meshctl volume show "$1"; }
 sum() { dd if="$(device l)" bs=1M count=32 iflag=direct status=none | md5sum; }

@@ -4,6 +4,8 @@
 
 # shellcheck source=tests/cases/lib/common.sh
 . "$(dirname "${BASH_SOURCE[0]}")/common.sh"
+# shellcheck source=tests/cases/lib/volumes.sh
+. "$(dirname "${BASH_SOURCE[0]}")/volumes.sh"
 
 # For cases whose guest has no meshd of its own (--mesh): it is there for the case alone.
 mesh_begin() { "$LAB_TOP/tests/lab/guest/mesh-up"; }
@@ -18,6 +20,6 @@ drop_volumes() {
 	umount /mnt 2>/dev/null || :
 	for v in "$@"; do
 		meshctl volume detach "$v" --force >/dev/null 2>&1 || :
-		meshctl volume delete "$v" --force >/dev/null 2>&1 || :
+		drop "$v" >/dev/null 2>&1 || :
 	done
 }

@@ -11,18 +11,11 @@ round=0
 acked=$tmp/acked
 
 written() { [ "$(wc -l <"$acked")" -gt "$1" ]; }
-health_is() { [ "$(on 1 meshctl volume list --json | /usr/bin/python3 -c '
-import json, sys
-print([v["health"] for v in json.load(sys.stdin)["volumes"] if v["name"] == sys.argv[1]][0])' "$v")" = "$1" ]; }
+health_is() { [ "$(json "[v['health'] for v in r['volumes'] if v['name'] == '$v'][0]" mesh volume list)" = "$1" ]; }
 whole() { wait_until 180 health_is whole; }
 # What Python makes of the volume as it is shown, which is r.
-show() { # EXPRESSION
-	on 1 meshctl volume show "$v" --json | /usr/bin/python3 -c "
-import json, sys
-r = json.load(sys.stdin)
-print($1)"
-}
-mismatches() { show 'sum(g.get("mismatches", 0) for g in r["groups"])'; }
+show() { json "$1" mesh volume show "$v"; } # EXPRESSION
+mismatches() { groups_of "$v" 'sum(g.get("mismatches", 0) for g in groups)'; }
 
 writer_start() {
 	: >"$acked"

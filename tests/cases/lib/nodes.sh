@@ -11,18 +11,33 @@ stamps=$top/tests/cases/lib/stamps
 
 # shellcheck source=tests/cases/lib/common.sh
 . "$top/tests/cases/lib/common.sh"
+# shellcheck source=tests/cases/lib/volumes.sh
+. "$top/tests/cases/lib/volumes.sh"
 on() { "$LAB" exec "$@"; }
 began=$SECONDS
 say() { echo "$((SECONDS - began)) s: $*"; }
 
 client_up() { on 1 env LAB_EXPORT=no "$guest/mesh-up" || fail "meshd of the client"; }
 target_up() { on "$1" "$guest/mesh-up" || fail "meshd of node $1"; }
+# Node N, whose meshd runs, is known to node 1 from now on; what it exports later, too.
+join_node() { mesh host add "10.77.0.$1"; }
+
+# What a Python expression over a --json result, r, gives: as userspace.sh has it for a case of one guest.
+json() { # EXPRESSION COMMAND...
+	local filter=$1; shift
+	"$@" --json | /usr/bin/python3 -I -S -c "import json, sys
+r = json.load(sys.stdin)
+print($filter)"
+}
 
 start() { # NODE... together, since booting is what takes time
 	local n pids=()
 	for n in "$@"; do "$LAB" start "$n" & pids+=($!); done
 	for n in "${pids[@]}"; do wait "$n" || fail "a node did not start"; done
 }
+
+# The UUID of the drive that `lab unplug NODE I` takes.
+drive_of_node() { json "next(d['uuid'] for d in r['drives'] if d['serial'].endswith('-$2'))" on "$1" meshctl drive list; }
 
 # Sets a field of a volume's sysfs folder.
 tune() { on 1 sh -c "echo $3 >/sys/block/${1#/dev/}/mesh/$2"; }
@@ -51,7 +66,5 @@ wait_until() { # SECONDS COMMAND...
 
 # A sum over the client's targets out of meshctl stats.
 stat_sum() { # FIELD
-	on 1 meshctl stats --json | /usr/bin/python3 -c '
-import json, sys
-print(sum(t["stats"][sys.argv[1]] for t in json.load(sys.stdin)["targets"]))' "$1"
+	json "sum(t['stats']['$1'] for t in r['targets'])" mesh stats
 }

@@ -18,9 +18,9 @@ print($filter)"
 }
 
 one_answers() { mc version >/dev/null 2>&1; }
-one_up() {
+one_up() { # OPTION...
 	mkdir -p /var/lib/meshd/one
-	"$LAB_TOP/build/bin/meshd-one" --state /var/lib/meshd/one --socket /run/one.sock \
+	"${one_meshd:-$LAB_TOP/build/bin/meshd-one}" "$@" --state /var/lib/meshd/one --socket /run/one.sock \
 		--config /run/one.conf >>$one_log 2>&1 &
 	one_pid=$!
 	wait_for 120 one_answers || one_fail "the daemon does not answer"

@@ -5,6 +5,8 @@
 # and leaves it so, without a volume.
 # shellcheck disable=SC1091 # written per guest by the lab
 . /run/lab/env
+# shellcheck source=tests/cases/lib/volumes.sh
+. "$LAB_TOP/tests/cases/lib/volumes.sh"
 
 fail() { echo "FAILED: $*"; tail -n 25 /run/meshd.log; exit 1; }
 
@@ -97,13 +99,31 @@ short_times() {
 free_bytes() { json 'sum(d["free"] for d in r["drives"])' meshctl drive list; }
 extents() { json 'sum(d["extents"] for d in r["drives"])' meshctl drive list; }
 no_extents() { [ "$(extents)" = 0 ]; }
+# A host that has a state folder of its own, and not the lab's, uses its own drives from now on.
+add_self() { meshctl host add "$LAB_ADDR"; }
 host_up() { [ "$(json 'all(h["state"] == "up" for h in r["hosts"])' meshctl host list)" = True ]; }
 state_of() { json "[v['state'] for v in r['volumes'] if v['name'] == '$1']" meshctl volume list; }
+
+# meshd dies at a step of a verb, by its crash points, and starts again. The volume is attached all the time.
+killed_at() { # STEP VOLUME VERB...
+	local step=$1 v=$2; shift 2
+	rm -f /run/die-at
+	meshd_stop
+	meshd_up "$LAB_TOP/build/test-bin/meshd" --die-at /run/die-at
+	until_true 40 host_up
+	until_true 60 is_attached "$v"
+	echo "$step" >/run/die-at
+	if meshctl "$@" >/run/said 2>&1; then fail "step $step: nothing died"; fi
+	[ ! -e /run/die-at ] || fail "step $step: nothing died: $(cat /run/said)"
+	meshd_gone
+	meshd_up
+	until_true 60 is_attached "$v"
+}
 
 # What meshd notes of a mirror equals what the group has: attach, epoch, in sync.
 noted() { # VOLUME
 	/usr/bin/python3 -I -S - "/var/lib/meshd/rosters/$(json 'r["uuid"]' meshctl volume show "$1").0" \
-		"$(json '(r["groups"][0]["attach"], r["groups"][0]["version"], sum(1 << i for i, m in enumerate(r["groups"][0]["members"]) if m["role"] == "in sync"))' meshctl volume show "$1")" <<-'P'
+		"$(groups_of "$1" '(groups[0]["attach"], groups[0]["version"], sum(1 << i for i, m in enumerate(groups[0]["members"]) if m["role"] == "in sync"))')" <<-'P'
 	import struct, sys
 	note = open(sys.argv[1], "rb").read()
 	found = struct.unpack_from("<QQQ", note, 48 + 8)

@@ -14,7 +14,7 @@ static int test_poll(struct pollfd *p, nfds_t n, int ms)
 }
 
 #define poll	test_poll
-#include "userspace/meshd/rdma.c"
+#include "userspace/machine/rdma.c"
 #undef poll
 #include "suite.h"
 
@@ -137,5 +137,5 @@ int main(void)
 		{ NULL, NULL },
 	};
 
-	return suite_main("rdma", tests);
+	return suite_main("machine_rdma", tests);
 }

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* RDMA devices and ports, and what is wrong with the way to a host, in words. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <infiniband/verbs.h>
@@ -10,7 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "userspace/meshd/peers.h"
+#include "userspace/format/verbs.h"
+#include "userspace/machine/rdma.h"
 
 #define REACH_MS	5000
 #define REACH_EACH_MS	1000

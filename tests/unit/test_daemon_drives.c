@@ -524,29 +524,39 @@ u64 __wrap_job_since(const struct job *j)
 	return hung ? 60000 : __real_job_since(j);
 }
 
+/* To be freed. */
+static struct obj_disk *list_new(u32 *n)
+{
+	struct obj_disk *all = NULL;
+
+	OK(done(disks_list(S, &all, n)));
+	CU_ASSERT_PTR_NOT_NULL_FATAL(all);
+	return all;
+}
+
 /* The list that the store gets: an empty disk, and the drive at @drive. */
 static void listed(const char *drive)
 {
 	struct obj_disk *all;
 	u32 n;
 
-	OK(done(disks_list(S, &all, &n)));
+	all = list_new(&n);
 	CU_ASSERT_EQUAL_FATAL(n, 2);
 	CU_ASSERT(all[0].exportable && !all[1].exportable && muuid_equal(&all[1].drive, &DRIVE_));
 	free(all);
 	/* A map that is empty is for something else; one that is a drive is found. */
 	map = path;
-	OK(done(disks_list(S, &all, &n)));
+	all = list_new(&n);
 	CU_ASSERT(n == 1 && !strcmp(all[0].path, drive));
 	free(all);
 	map = drive;
-	OK(done(disks_list(S, &all, &n)));
+	all = list_new(&n);
 	CU_ASSERT_EQUAL(n, 2);
 	free(all);
 	map = NULL;
 	/* One that hangs is named, so that a person sees which. */
 	hung = true;
-	OK(done(disks_list(S, &all, &n)));
+	all = list_new(&n);
 	CU_ASSERT(n == 2 && !all[0].exportable && !strcmp(all[0].why, "does not answer"));
 	CU_ASSERT(log_has("does not answer"));
 	free(all);

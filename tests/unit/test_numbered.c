@@ -30,6 +30,8 @@ int mesh_dump(struct mesh *m, enum mesh_family f, u8 cmd, mesh_parse_fn fn, stru
 static const struct muuid volume = { { 1 } }, host = { { 2 } }, extent = { { 3 } };
 static struct nl_msg *sent;	/* the last message */
 static struct nl_msg *answer;	/* the kernel's; NULL: an acknowledgment alone */
+static struct nl_msg *dump[3];	/* the messages of a dump */
+static u32 dumps;
 static int refusal;
 static u8 sent_cmd;
 
@@ -63,9 +65,16 @@ int mesh_call(struct mesh *m, enum mesh_family f, struct nl_msg *msg, mesh_parse
 
 int mesh_dump(struct mesh *m, enum mesh_family f, u8 cmd, mesh_parse_fn fn, struct mesh_list *l)
 {
-	(void)m; (void)f; (void)cmd; (void)fn;
+	struct nlattr *tb[MESHBLK_A_MAX + 1];
+	int err = dumps ? 0 : -ENOSYS;
+
+	(void)m; (void)f; (void)cmd;
 	*l = (struct mesh_list) { NULL, 0 };
-	return -ENOSYS;
+	for (u32 i = 0; i < dumps && !err; i++) {
+		CU_ASSERT_EQUAL(genlmsg_parse(nlmsg_hdr(dump[i]), 0, tb, MESHBLK_A_MAX, NULL), 0);
+		err = fn(l, tb, nlmsg_hdr(dump[i]));
+	}
+	return err;
 }
 
 int put_secret(struct mesh *m, struct nl_msg *msg, int attr, const char *name, const void *bytes,
@@ -366,12 +375,90 @@ static void events(void)
 	end();
 }
 
+static struct nl_msg *volume_message(const struct muuid *uuid, u32 members)
+{
+	struct nl_msg *msg = nlmsg_alloc();
+	struct nlattr *table, *nest;
+
+	CU_ASSERT_FATAL(msg && genlmsg_put(msg, 0, 0, 7, 0, 0, MESHBLK_CMD_VOLUME_GET, 1));
+	put_uuid(msg, MESHBLK_A_VOLUME_UUID, uuid);
+	if (!members)
+		return msg;
+	table = nla_nest_start(msg, MESHBLK_A_MEMBERS);
+	for (u32 i = 0; i < members; i++) {
+		nest = nla_nest_start(msg, MESHBLK_A_MEMBER);
+		put_uuid(msg, MESHBLK_M_EXTENT_UUID, &extent);
+		nla_nest_end(msg, nest);
+	}
+	nla_nest_end(msg, table);
+	return msg;
+}
+
+/* A volume with one member, a long one, which the dump sends without its members, and one more. */
+static void begin_dump(void)
+{
+	static const struct muuid uuid[] = { { { 8 } }, { { 1 } }, { { 9 } } };
+
+	for (dumps = 0; dumps < 3; dumps++)
+		dump[dumps] = volume_message(&uuid[dumps], dumps != 1);
+}
+
+static void end_dump(void)
+{
+	for (u32 i = 0; i < dumps; i++)
+		nlmsg_free(dump[i]);
+	dumps = 0;
+	end();
+}
+
+static void long_volume(void)
+{
+	struct meshblk_volume *v = NULL;
+	size_t n = 0;
+
+	begin_dump();
+	answer = volume_message(&volume, 5);
+	CU_ASSERT_EQUAL(meshblk_volumes(NULL, &v, &n), 0);
+	CU_ASSERT_EQUAL_FATAL(n, 3);
+	CU_ASSERT_EQUAL(v[0].nr_members, 1);
+	CU_ASSERT_EQUAL(v[1].nr_members, 5);
+	CU_ASSERT(muuid_equal(&v[1].uuid, &volume));
+	CU_ASSERT(v[1].nr_members == 5 && muuid_equal(&v[1].members[4].extent, &extent));
+	CU_ASSERT_EQUAL(v[2].nr_members, 1);
+	meshblk_volumes_free(v, n);
+	end_dump();
+}
+
+/* It ends between the dump and the answer; the others are there. */
+static void long_volume_gone(void)
+{
+	struct meshblk_volume *v = NULL;
+	size_t n = 0;
+
+	begin_dump();
+	refusal = -ENOENT;
+	CU_ASSERT_EQUAL(meshblk_volumes(NULL, &v, &n), 0);
+	CU_ASSERT_EQUAL_FATAL(n, 2);
+	CU_ASSERT_EQUAL(v[0].uuid.b[0], 8);
+	CU_ASSERT_EQUAL(v[1].uuid.b[0], 9);
+	CU_ASSERT_EQUAL(v[1].nr_members, 1);
+	meshblk_volumes_free(v, n);
+	/* Of another error nothing is known of it: no list is better than one without it. */
+	refusal = -ENOMEM;
+	CU_ASSERT_EQUAL(meshblk_volumes(NULL, &v, &n), -ENOMEM);
+	CU_ASSERT_EQUAL(n, 0);
+	CU_ASSERT_PTR_NULL(v);
+	end_dump();
+}
+
 static const struct suite_test tests[] = {
 	{ "a numbered volume is set", set },
 	{ "facts that go with it", set_facts },
 	{ "another one is set as before", set_unnumbered },
 	{ "the end of a volume gives its rosters", ended },
 	{ "a volume's number, bars, holder, and what fenced it", get },
+	{ "a dump without the members of a long volume", long_volume },
+	{ "a long volume ends meanwhile", long_volume_gone },
 	{ "a probe", probe },
 	{ "events", events },
 	{ NULL, NULL },

@@ -455,20 +455,6 @@ void meshblk_volumes_free(struct meshblk_volume *v, size_t n)
 	free(v);
 }
 
-int meshblk_volumes(struct mesh *m, struct meshblk_volume **out, size_t *n)
-{
-	struct mesh_list l;
-	int err = mesh_dump(m, MESH_BLK, MESHBLK_CMD_VOLUME_GET, on_volume, &l);
-
-	if (err) {
-		meshblk_volumes_free(l.array, l.n);
-		l = (struct mesh_list) { NULL, 0 };
-	}
-	*out = l.array;
-	*n = l.n;
-	return err;
-}
-
 int meshblk_volume_get(struct mesh *m, const struct muuid *uuid, struct meshblk_volume *out)
 {
 	struct mesh_list l = { NULL, 0 };
@@ -488,6 +474,45 @@ int meshblk_volume_get(struct mesh *m, const struct muuid *uuid, struct meshblk_
 	*out = *(struct meshblk_volume *)l.array;
 	free(l.array);
 	return 0;
+}
+
+/* A dump has no members of a volume that does not fit into one message: an answer of its own has them. */
+static int fetch_members(struct mesh *m, struct meshblk_volume *v, size_t *n)
+{
+	size_t out = 0;
+	int err = 0;
+
+	for (size_t i = 0; i < *n; i++) {
+		struct meshblk_volume whole = v[i];
+
+		if (!err && !whole.nr_members) {
+			err = meshblk_volume_get(m, &v[i].uuid, &whole);
+			meshblk_volume_free(&v[i]);
+		}
+		/* It has ended since the dump. */
+		if (err == -ENOENT)
+			err = 0;
+		else
+			v[out++] = whole;
+	}
+	*n = out;
+	return err;
+}
+
+int meshblk_volumes(struct mesh *m, struct meshblk_volume **out, size_t *n)
+{
+	struct mesh_list l;
+	int err = mesh_dump(m, MESH_BLK, MESHBLK_CMD_VOLUME_GET, on_volume, &l);
+
+	if (!err)
+		err = fetch_members(m, l.array, &l.n);
+	if (err) {
+		meshblk_volumes_free(l.array, l.n);
+		l = (struct mesh_list) { NULL, 0 };
+	}
+	*out = l.array;
+	*n = l.n;
+	return err;
 }
 
 static int on_abandoned(void *arg, struct nlattr **tb, struct nlmsghdr *h)

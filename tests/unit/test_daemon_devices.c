@@ -184,10 +184,12 @@ static void test_alone(void)
 	for (int i = 0; i < 20; i++)
 		woken();
 	kernel_opens();
+	later += 11000;
 	CU_ASSERT(until(D->in_use));
 	/* A later layout: it is the kernel that has it. */
 	OK(done(disk_number(D, &x, &a, N(1, 4, 1), 0)));
 	CU_ASSERT_FALSE(log_has("another program"));
+	later += 11000;
 	CU_ASSERT(until(D->in_use && !D->alone_at));
 	kernel_closes();
 	CU_ASSERT(until(is_alone()));
@@ -203,6 +205,32 @@ static void test_alone(void)
 	CU_ASSERT(is_alone());
 	OK(done(disks_export_ops.leave(S, &DRIVE_, false)));
 	CU_ASSERT(until(!is_alone()));
+	end();
+}
+
+/* The kernel has the drive as one that went away, by this path: it is to open what is let go. */
+static void test_gone_in_kernel(void)
+{
+	const struct muuid x = rig_id('x', 1), a = HOST;
+
+	local_begin();
+	OK(take());
+	add_ready(1);
+	CU_ASSERT(is_alone());
+	kernel_lock();
+	K.member_path = path;
+	K.member = x;
+	kernel_unlock();
+	OK(done(disk_number(D, &x, &a, N(1, 3, 1), 0)));
+	for (int i = 0; i < 20; i++)
+		woken();
+	CU_ASSERT_FALSE(is_alone());
+	later += 11000;
+	CU_ASSERT(until(is_alone()));
+	kernel_lock();
+	K.member_path = NULL;
+	memset(&K.member, 0, sizeof(K.member));
+	kernel_unlock();
 	end();
 }
 
@@ -499,6 +527,7 @@ static const struct rig_test tests[] = {
 	{ "a probe that is old", test_old_probe },
 	{ "a copy, while the store is away", test_clone },
 	{ "a local drive is held alone", test_alone },
+	{ "... that the kernel has as gone", test_gone_in_kernel },
 	{ "... until its last use has ended", test_ending },
 	{ "... also for a reader", test_reader },
 	{ "uses of a drive", test_use },

@@ -87,7 +87,7 @@ void disk_local_keep(struct disk *d)
 {
 	int fd;
 
-	if (d->alone >= 0 || (disk_now() < d->alone_at && !kernel_has(d)))
+	if (d->alone >= 0 || disk_now() < d->alone_at)
 		return;
 	d->alone_at = 0;
 	fd = open_alone(d);

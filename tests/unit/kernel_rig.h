@@ -396,7 +396,7 @@ int meshblk_roster_noted(struct mesh *m, const struct meshblk_note *note)
 
 /* Drives of this machine: one. */
 static struct {
-	bool	away;
+	bool	away, hangs;
 	struct label label;
 	int	err;			/* of disk_number(), disk_reader() */
 	u32	numbers, readers;
@@ -418,6 +418,12 @@ u64 disks_use(struct disks *s, const struct muuid *drive)
 {
 	(void)s;
 	return muuid_equal(drive, &D.label.drive) ? D.use : 0;
+}
+
+bool disk_hangs(struct disk *d)
+{
+	(void)d;
+	return D.hangs;
 }
 
 const char *disk_path(const struct disk *d) { (void)d; return "/dev/nvme9n1"; }

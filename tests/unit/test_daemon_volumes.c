@@ -279,9 +279,13 @@ static void test_local_numbers(void)
 		CU_ASSERT(!D.kept[1] && !D.kept[2]);
 	}
 	/* A result that refuses is not kept either: the next attempt begins again. */
-	D.err = -EIO;
+	D.err = -ESTALE;
 	a.number = NUMBER(8);
-	CU_ASSERT_EQUAL(set(&a), -EIO);
+	CU_ASSERT_EQUAL(set(&a), -ESTALE);
+	CU_ASSERT(!D.kept[1] && !D.kept[2]);
+	/* Nor is one by which a drive counts as away. */
+	D.err = -EIO;
+	OK(set(&a));
 	CU_ASSERT(!D.kept[1] && !D.kept[2]);
 	D.err = 0;
 	OK(set(&a));
@@ -308,8 +312,11 @@ static void test_local(void)
 	a.number = NUMBER(6);
 	D.err = -ESTALE;
 	CU_ASSERT_EQUAL(set(&a), -ESTALE);
+	/* No group does without it. */
+	make_layout(true);
 	D.err = -EIO;
 	CU_ASSERT_EQUAL(set(&a), -EIO);
+	make_layout(false);
 	/* Something else has the device. */
 	D.err = -EBUSY;
 	CU_ASSERT_EQUAL(set(&a), -EBUSY);
@@ -338,6 +345,84 @@ static void test_local(void)
 	L.member[1].drive = rig_id('d', 1);
 	L.member[0].drive = rig_id('d', 2);
 	CU_ASSERT_EQUAL(set(&a), -EREMOTE);
+	end();
+}
+
+static bool set_away(void)
+{
+	return K.set.members[0].kind == MESHBLK_KIND_BDEV && !K.set.members[0].path[0] &&
+	       K.set.members[0].start == 5ULL << 20;
+}
+
+static u64 use(void)
+{
+	return op->local(V, &D.label.drive);
+}
+
+/* A drive of a group fails, or hangs: the group decides without it, until it would do again. */
+static void test_local_fails(void)
+{
+	struct attach_set a = the_set();
+	u64 was;
+
+	begin();
+	put_drive(1, 1, true);
+	D.use = 5;
+	D.err = -EIO;
+	OK(set(&a));
+	CU_ASSERT(K.sets == 1 && set_away() && !D.kept[1]);
+	volumes_watch(V, 20000);
+	was = use();
+	CU_ASSERT_NOT_EQUAL(was, 5);
+	volumes_watch(V, 40000);
+	CU_ASSERT(use() != 5 && use() != was);
+	D.err = 0;
+	OK(set(&a));
+	CU_ASSERT_STRING_EQUAL(K.set.members[0].path, "/dev/nvme9n1");
+	CU_ASSERT_EQUAL(use(), 5);
+	D.hangs = true;
+	D.err = -EINPROGRESS;
+	OK(set(&a));
+	CU_ASSERT(K.sets == 3 && set_away());
+	was = use();
+	CU_ASSERT_NOT_EQUAL(was, 5);
+	volumes_watch(V, 60000);
+	CU_ASSERT_EQUAL(use(), was);
+	D.hangs = false;
+	D.err = 0;
+	CU_ASSERT(use() != 5 && use() != was);
+	OK(set(&a));
+	CU_ASSERT(!set_away() && use() == 5);
+	end();
+}
+
+/* The kernel could not open what it was given: it gets that again from time to time. */
+static void test_local_gone(void)
+{
+	struct meshblk_member has = { .extent = rig_id('x', 1), .drive = rig_id('d', 1),
+				      .kind = MESHBLK_KIND_BDEV, .state = MESHBLK_STATE_GONE };
+	struct attach_kernel k;
+	u64 was;
+
+	begin();
+	put_drive(1, 1, true);
+	D.use = 5;
+	kernel_has(MESHBLK_STATE_ACTIVE);
+	K.v.members = &has;
+	K.v.nr_members = 1;
+	OK(op->kernel(V, &L.volume, &k));
+	was = use();
+	CU_ASSERT_NOT_EQUAL(was, 5);
+	volumes_watch(V, 20000);
+	CU_ASSERT_NOT_EQUAL(use(), was);
+	/* Of one that is away no path is known. */
+	D.away = true;
+	CU_ASSERT_EQUAL(use(), 5);
+	D.away = false;
+	strcpy(has.state, MESHBLK_STATE_UP);
+	op->kernels(V, NULL, 0);
+	OK(op->kernel(V, &L.volume, &k));
+	CU_ASSERT_EQUAL(use(), 5);
 	end();
 }
 
@@ -615,6 +700,8 @@ int main(void)
 		{ "members that must not be opened yet", test_closed }, { "away, not waited for", test_closed_away }, { "beside the store", test_beside_store },
 		{ "local drives", test_local },
 		{ "numbers of local drives", test_local_numbers },
+		{ "local drives that fail", test_local_fails },
+		{ "local drives that the kernel did not open", test_local_gone },
 		{ "members stay with their targets", test_targets_kept },
 		{ "targets of the daemon before", test_targets_adopted },
 		{ "addresses of a host", test_addresses },

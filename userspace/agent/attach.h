@@ -115,8 +115,8 @@ struct attach_note {
  * @kernels: UUIDs of all volumes that the kernel has, at most @max; returns their number
  * @probe: of each member of a layout, by places (as in struct plan_layout)
  * @set: VOLUME_SET; where the members are is in the copy (drive/D, host/H)
- * @local: of a local drive: another value each time that it comes, by whatever path; 0: it never was
- *	here. The kernel gets its path by @set. NULL: no drive is local
+ * @local: of a local drive: another value each time that it comes, by whatever path, that it hangs or
+ *	answers again, and from time to time while it is there and does not do; 0: it never was here. The kernel gets its path by @set. NULL: no drive is local
  * @del: VOLUME_DEL; @last: rosters that the kernel committed last are noted there
  * @copy: what the kernel has at a place of its layout; all zero: nothing
  * @evict: VOLUME_EVICT; 0: it is begun, or is ended

@@ -73,6 +73,8 @@ const struct muuid *disk_uuid(const struct disk *d);
 /* Of the disk that has this drive; NULL: none. For local members: its path. */
 struct disk *disks_find(struct disks *s, const struct muuid *drive);
 const char *disk_path(const struct disk *d);
+/* True: what its thread does takes long by now. */
+bool disk_hangs(struct disk *d);
 /* Of the last disk that had this drive, also where it has gone: another one each time that it comes; 0: none. */
 u64 disks_use(struct disks *s, const struct muuid *drive);
 /* For reports of recover: path, model and so on of a drive that is served; -ENODEV. */

@@ -202,8 +202,6 @@ void disk_end(struct disk *d);
 
 /* disk_thread.c */
 void *disk_label_thread(void *arg);
-/* True: what its thread does has taken DISK_LATE_MS by now. */
-bool disk_hangs(struct disk *d);
 /* Run on the drive's thread and wait; -ENODEV: it has ended. */
 int disk_call(struct disk *d, int (*fn)(struct disk *d, void *arg), void *arg);
 /* On the drive's thread: */

@@ -429,6 +429,7 @@ void volumes_close(struct volumes *s)
 		vol_free(v);
 	}
 	free(s->target);
+	free(s->failed);
 	free(s);
 }
 

@@ -85,6 +85,8 @@ struct volumes {
 	struct vol *vol;
 	size_t	targets;
 	struct vol_target *target;
+	size_t	failures;
+	struct muuid *failed;	/* local drives that did not take a number */
 	bool	sweeps;		/* targets may be without members */
 	struct vol_work sweep;
 	struct vol_witness *witness;
@@ -118,6 +120,7 @@ struct reach {
 	u32	target;		/* of RDDA */
 	struct muuid host;	/* whose agent acts for the drive */
 	struct disk *disk;	/* of BDEV; NULL: the drive is away */
+	struct disk *failed;	/* ... or counts as away, since this one does not take the number */
 	u64	start;		/* of BDEV */
 	char	why[160];
 };
@@ -136,6 +139,8 @@ void reach_event(struct volumes *s, const struct mesh_event *e);
 struct vol_target *reach_id(const struct volumes *s, u32 id);
 void reach_forget(struct volumes *s, u32 id);
 u64 vol_local(void *m, const struct muuid *drive);
+/* The drive took a number, or failed to. True: it fails, and did not before. */
+bool reach_took(struct volumes *s, const struct muuid *drive, bool took);
 /* The label's entry of a local member; NULL: it cannot be read. */
 const struct label_extent *reach_label(const struct reach *r, const struct muuid *extent);
 /* On a thread: have the kernel keep sessions with @n targets. 0 or an errno with the words. */

@@ -7,6 +7,8 @@
 #include "rdda/wire.h"
 #include "userspace/daemon/volumes_in.h"
 
+#define LOCAL_AGAIN_MS	10000	/* between two tries of a local drive that failed */
+
 /* The addresses at which a host's target may be. */
 struct places {
 	u32	n;
@@ -179,11 +181,58 @@ static u64 start_of(const struct obj_drive *d, const struct label_extent *e, con
 	return e ? e->start : 0;
 }
 
+static struct muuid *failed_find(const struct volumes *s, const struct muuid *drive)
+{
+	for (size_t i = 0; i < s->failures; i++)
+		if (muuid_equal(&s->failed[i], drive))
+			return &s->failed[i];
+	return NULL;
+}
+
+/* Without memory the drive is tried again where the kernel has it as gone. */
+bool reach_took(struct volumes *s, const struct muuid *drive, bool took)
+{
+	struct muuid *f = failed_find(s, drive);
+
+	if (f && took)
+		*f = s->failed[--s->failures];
+	if (f || took)
+		return false;
+	f = mesh_grow((void **)&s->failed, &s->failures, sizeof(*f));
+	if (f)
+		*f = *drive;
+	return true;
+}
+
+/* The kernel has a member there as gone, though the drive is served: its open has failed. */
+static bool gone_there(const struct volumes *s, const struct muuid *drive)
+{
+	for (const struct vol *v = s->vol; v; v = v->next) {
+		for (u32 i = 0; v->there && i < v->k.nr_members; i++) {
+			const struct meshblk_member *k = &v->k.members[i];
+
+			if (k->kind == MESHBLK_KIND_BDEV && muuid_equal(&k->drive, drive) &&
+			    !strcmp(k->state, MESHBLK_STATE_GONE))
+				return true;
+		}
+	}
+	return false;
+}
+
 u64 vol_local(void *m, const struct muuid *drive)
 {
 	struct volumes *s = m;
+	struct disk *d = s->c.disks ? disks_find(s->c.disks, drive) : NULL;
+	u64 use = s->c.disks ? disks_use(s->c.disks, drive) : 0;
 
-	return s->c.disks ? disks_use(s->c.disks, drive) : 0;
+	if (!d)
+		return use;
+	if (disk_hangs(d))
+		return ~use;
+	/* No event reports that such a drive would do by now. */
+	if (failed_find(s, drive) || gone_there(s, drive))
+		use ^= (1 + s->watch_ms / LOCAL_AGAIN_MS) << 48;
+	return use;
 }
 
 static int reach_local(struct volumes *s, const struct obj_drive *d, const struct layout_member *mb,

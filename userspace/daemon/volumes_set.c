@@ -337,19 +337,53 @@ static int check_closed(struct volumes *s, const struct vol *v, const struct att
 			muuid_str(&r->host).s);
 }
 
+/*
+ * A local drive of a group that does not answer, or fails, counts as away: the group decides whether it
+ * goes on without it. One that is in use, or whose number is above, refuses the volume; an extent that is
+ * not ready yet will be.
+ */
+static int check_grouped(struct volumes *s, const struct attach_set *a, const struct layout_member *mb,
+			 struct reach *r)
+{
+	int err = disk_hangs(r->disk) ? -ETIMEDOUT : check_local(s, a, mb, r);
+
+	switch (err) {
+	case 0:
+		reach_took(s, &mb->drive, true);
+		return 0;
+	case -EINPROGRESS:
+	case -EBUSY:
+	case -ESTALE:
+	case -EAGAIN:
+	case -ENOMEM:
+		return err;
+	}
+	if (reach_took(s, &mb->drive, false))
+		vol_log(s, "local drive %s (%.79s) does not take a number, and counts as away: %s",
+			muuid_str(&mb->drive).s, disk_path(r->disk), strerror(-err));
+	r->failed = r->disk;
+	r->disk = NULL;
+	r->err = err;
+	return 0;
+}
+
 /* No member without a group may be away. */
 static int check_member(struct volumes *s, const struct vol *v, const struct attach_set *a, u32 i,
-			const struct reach *r)
+			struct reach *r)
 {
 	const struct layout_member *mb = &a->layout->member[i];
+	bool grouped;
 	u32 first;
 	int err = check_closed(s, v, a, i, r);
 
 	if (err)
 		return err;
-	if (r->err && !layout_group_of(a->layout, i, &first))
+	grouped = layout_group_of(a->layout, i, &first);
+	if (r->err && !grouped)
 		return vol_fail(s, r->err, "member %u: %s", i, r->why[0] ? r->why : strerror(-r->err));
-	return !r->err && r->kind == MESHBLK_KIND_BDEV ? check_local(s, a, mb, r) : 0;
+	if (r->err || r->kind != MESHBLK_KIND_BDEV)
+		return 0;
+	return grouped ? check_grouped(s, a, mb, r) : check_local(s, a, mb, r);
 }
 
 /*
@@ -363,8 +397,11 @@ static void end_numbers(struct volumes *s, const struct attach_set *a, const str
 	for (u32 i = 0; i < n + x->n; i++) {
 		const struct layout_member *mb = i < n ? &a->layout->member[i] : &x->member[i - n];
 
-		if (!r[i].err && r[i].kind == MESHBLK_KIND_BDEV)
-			disk_number_end(r[i].disk, &mb->extent, &s->c.host, a->number, a->readonly ? 0 : a->served);
+		struct disk *d = r[i].failed ? r[i].failed : !r[i].err && r[i].kind == MESHBLK_KIND_BDEV ?
+				 r[i].disk : NULL;
+
+		if (d)
+			disk_number_end(d, &mb->extent, &s->c.host, a->number, a->readonly ? 0 : a->served);
 	}
 }
 
@@ -387,7 +424,7 @@ static struct reach *reach_all(struct volumes *s, const struct vol *v, const str
 }
 
 static int check_all(struct volumes *s, const struct vol *v, const struct attach_set *a,
-		     const struct leavings *x, const struct reach *r)
+		     const struct leavings *x, struct reach *r)
 {
 	u32 n = a->layout->members;
 	bool waits = false;
@@ -398,7 +435,7 @@ static int check_all(struct volumes *s, const struct vol *v, const struct attach
 		if (i < n)
 			err = check_member(s, v, a, i, &r[i]);
 		else if (!r[i].err && r[i].kind == MESHBLK_KIND_BDEV)
-			err = check_local(s, a, &x->member[i - n], &r[i]);
+			err = check_grouped(s, a, &x->member[i - n], &r[i]);
 		waits |= err == -EINPROGRESS;
 		err = err == -EINPROGRESS ? 0 : err;
 	}

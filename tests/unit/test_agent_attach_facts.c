@@ -172,6 +172,31 @@ static void t_beside(void)
 	rig_stop();
 }
 
+/* A host that missed the version serves by the extent that leaves: its writes are not to be lost. */
+static void t_leaving_open(void)
+{
+	rig_start();
+	VOLUME(.level = PROT_MIRROR, .evict = true);
+	recorded(2, 1);
+	put_drive(2, PLAN_IN, 2);
+	W.t[1].writer = W.t[1].attacher = 3;
+	WANT(0, PLAN_RW);
+	settle();
+	CU_ASSERT_FALSE(W.h[0].k.there);
+	CU_ASSERT(word(W.log, "probe1 ") && !word(W.log, "txn1 "));
+	W.t[1].writer = 0;
+	W.now += 10000;
+	settle();
+	CU_ASSERT(serves(0));
+	detached(0);
+	/* it is no place of the layout: without both members of that it waits */
+	W.h[0].cut = 1 << 0 | 1 << 2;
+	WANT(0, PLAN_RW);
+	settle();
+	CU_ASSERT_FALSE(W.h[0].k.there);
+	rig_stop();
+}
+
 /* By the record: "again", and the same facts. Once the store is back, not "again". */
 static void t_again(void)
 {
@@ -236,6 +261,7 @@ static const struct rig_test tests[] = {
 	{ "members without a group", t_no_group },
 	{ "forgotten, and leaving", t_forgotten_leaving },
 	{ "extents beside the layout", t_beside },
+	{ "one that leaves is open elsewhere", t_leaving_open },
 	{ "again", t_again },
 	{ "again, without what was forgotten", t_again_forgotten },
 	{ "again, with more members", t_again_more },

@@ -548,6 +548,21 @@ static void test_probe(void)
 	end();
 }
 
+/* With an extent that leaves behind the members it is another probe than the one that goes on. */
+static void test_probe_more(void)
+{
+	struct attach_found f[3];
+
+	begin();
+	CU_ASSERT_EQUAL(op->probe(V, &L, f), -EINPROGRESS);
+	L.member[2] = L.member[1];
+	L.member[2].extent = rig_id('x', 3);
+	L.members = 3;
+	OK(probe(f));
+	CU_ASSERT(!f[0].err && !f[1].err && !f[2].err);
+	end();
+}
+
 /* Two members of a host that does not answer cost one wait. */
 static void test_probe_silent(void)
 {
@@ -708,6 +723,7 @@ int main(void)
 		{ "a probe of all members", test_probe },
 		{ "a target that is silent", test_probe_silent },
 		{ "a probe of local drives", test_probe_local },
+		{ "a probe of more members", test_probe_more },
 		{ "states", test_states },
 		{ "what the kernel has of a volume", test_kernel },
 		{ "what is read once in a turn", test_cache },

@@ -121,13 +121,12 @@ static bool was_left(const struct attach_vol *v, const struct muuid *extent, str
 	return false;
 }
 
-static int lefts(const struct attach_vol *v, struct obj_attached *r)
+u32 attach_lefts(const struct attach_vol *v, const struct obj_leaving *leaving, u32 n, struct layout_member *out)
 {
-	r->left = calloc(r->leavings + 1, sizeof(*r->left));
-	if (!r->left)
-		return -ENOMEM;
-	for (u32 i = 0; i < r->leavings; i++) {
-		struct layout_member m = { .extent = r->leaving[i].extent };
+	u32 lefts = 0;
+
+	for (u32 i = 0; i < n; i++) {
+		struct layout_member m = { .extent = leaving[i].extent };
 		const struct obj_drive *d;
 		bool unread;
 
@@ -136,9 +135,9 @@ static int lefts(const struct attach_vol *v, struct obj_attached *r)
 			place_left(v, d, &m);
 		else if (!was_left(v, &m.extent, &m))
 			continue;
-		r->left[r->lefts++] = m;
+		out[lefts++] = m;
 	}
-	return 0;
+	return lefts;
 }
 
 /* Of a layout's extent, whose drive is known. False where the drive cannot be read. */
@@ -179,5 +178,9 @@ int attach_facts(const struct attach_vol *v, struct obj_attached *r)
 		if (place_gone(v, &l->place[i]))
 			forgotten[r->plan.forgottens++] = i;
 	}
-	return lefts(v, r);
+	r->left = calloc(r->leavings + 1, sizeof(*r->left));
+	if (!r->left)
+		return -ENOMEM;
+	r->lefts = attach_lefts(v, r->leaving, r->leavings, r->left);
+	return 0;
 }

@@ -67,7 +67,7 @@ struct attach_vol {
 	bool	force;			/* of ATTACH_DELS */
 	struct attach_kernel ends;	/* ... the kernel before it */
 	struct obj_roster last;		/* ... rosters that the kernel had at its end */
-	struct layout *probed;		/* of ATTACH_PROBES */
+	struct layout *probed;		/* of ATTACH_PROBES: the layout's members, and what leaves behind them */
 	struct attach_found *found;
 	bool	found_any;		/* the probe has ended, at @found_ms, and was not evaluated yet */
 	u64	found_ms;
@@ -168,6 +168,8 @@ u64 attach_sum(const struct attach_vol *v, const struct attach_aim *aim);
 int attach_leavings(const struct attach_vol *v, const struct attach_objects *o, struct obj_leaving **out,
 		    u32 *n);
 int attach_facts(const struct attach_vol *v, struct obj_attached *r);
+/* Where such extents are. @out: has room for @n; those that no drive has are left out. Return: their number. */
+u32 attach_lefts(const struct attach_vol *v, const struct obj_leaving *leaving, u32 n, struct layout_member *out);
 
 /* attach_evict.c: @v->evict, of this turn; then the step of it. 1, 0, or negative. */
 int attach_evict_look(struct attach_vol *v, const struct attach_objects *o);
@@ -196,7 +198,7 @@ void attach_rosters_free(struct obj_roster *r);
 u32 attach_confirms(const struct attach_vol *v, const struct attach_objects *o, u16 *bar);
 
 /*
- * Probe all members; attach_probed(): once true behind that, where the layout is the same still. What was
+ * Probe all members, and the extents that leave; attach_probed(): once true behind that, where the layout is the same still. What was
  * found a while ago decides nothing.
  */
 int attach_probe(struct attach_vol *v, const struct attach_objects *o);

@@ -30,18 +30,42 @@ static bool unknown(const struct attach_vol *v)
 	return false;
 }
 
+/* Another host may serve by the extents that leave, with none that the layout names. */
+static int add_leavings(struct attach_vol *v, const struct attach_objects *o)
+{
+	struct layout_member *left = NULL;
+	struct obj_leaving *leaving;
+	u32 n, lefts = 0;
+	int err = attach_leavings(v, o, &leaving, &n);
+
+	if (!err)
+		left = calloc(n + 1, sizeof(*left));
+	if (left)
+		lefts = attach_lefts(v, leaving, n, left);
+	for (u32 i = 0; i < lefts && v->probed->members < PROT_MEMBERS_MAX; i++)
+		v->probed->member[v->probed->members++] = left[i];
+	err = err ? err : left ? 0 : -ENOMEM;
+	free(left);
+	free(leaving);
+	return err;
+}
+
 int attach_probe(struct attach_vol *v, const struct attach_objects *o)
 {
-	const struct layout *l = o->volume->record;
+	int err;
 
 	free(v->probed);
 	free(v->found);
-	v->probed = malloc(sizeof(*l));
-	v->found = calloc(l->members, sizeof(*v->found));
-	if (!v->probed || !v->found)
+	v->found = NULL;
+	v->probed = malloc(sizeof(*v->probed));
+	if (!v->probed)
 		return -ENOMEM;
-	*v->probed = *l;
-	return attach_begin(v, ATTACH_PROBES);
+	*v->probed = *o->volume->record;
+	err = add_leavings(v, o);
+	if (err)
+		return err;
+	v->found = calloc(v->probed->members, sizeof(*v->found));
+	return v->found ? attach_begin(v, ATTACH_PROBES) : -ENOMEM;
 }
 
 bool attach_probed(struct attach_vol *v, const struct attach_objects *o)
@@ -60,7 +84,7 @@ bool attach_open_elsewhere(const struct attach_vol *v)
 
 static bool enough(struct attach_vol *v, const struct attach_objects *o)
 {
-	u32 n = v->probed->members, have = 0;
+	u32 n = o->volume->plan.layout.places, have = 0;
 	bool *reached = calloc(n, sizeof(*reached)), ret;
 
 	if (!reached)

@@ -149,7 +149,7 @@ static int probe_begin(struct volumes *s, struct vol *v, const struct layout *l,
 static int probe(struct volumes *s, const struct layout *l, struct vol **out)
 {
 	struct vol *v = vol_get(s, &l->volume);
-	u64 of = xxh64(&l->commit, sizeof(l->commit), l->version);
+	u64 of = xxh64(&l->commit, sizeof(l->commit), l->version + ((u64)l->members << 48));
 	int err;
 
 	*out = v;

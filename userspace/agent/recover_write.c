@@ -406,8 +406,11 @@ static u8 task_state(const struct writing *w, const struct obj_task *t)
 {
 	const struct recover_volume *v = muuid_null(&t->volume) ? NULL : recover_find(w->p, &t->volume);
 
-	if (task_ended(t) || !t->plan.kind)
+	if (task_ended(t))
 		return t->state;
+	/* Of a drive: what was requested is perhaps of long ago. */
+	if (!t->plan.kind)
+		return OBJ_TASK_FAILED;
 	if (v && v->fate != RECOVER_GONE && v->state != PLAN_VOLUME_READY)
 		return t->state;
 	if (t->plan.kind == PLAN_TASK_CREATE && v && v->fate != RECOVER_GONE)

@@ -38,12 +38,22 @@ static inline int disk_open(const char *path, int flags)
 }
 
 static u32 dev_lba = 512;
+static _Atomic unsigned int to_write;	/* opens for writing, each of which is a change for udev when it ends */
+static void (*before_write)(void);	/* ... the next one */
 
 int disk_dev_open(const char *path, int flags, struct disk_dev *dev)
 {
-	int fd = disk_open(path, flags & ~O_EXCL);
+	void (*before)(void) = flags & O_RDWR ? before_write : NULL;
 	struct stat st;
+	int fd;
 
+	if (flags & O_RDWR) {
+		to_write++;
+		before_write = NULL;
+	}
+	if (before)
+		before();
+	fd = disk_open(path, flags & ~O_EXCL);
 	memset(dev, 0, sizeof(*dev));
 	if (fd < 0)
 		return -errno;

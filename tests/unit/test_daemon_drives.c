@@ -357,6 +357,7 @@ static void test_leave(void)
 	CU_ASSERT_FALSE(K.drive[0].there);
 	OK(file_label(path, &l, each));
 	CU_ASSERT(l.flags == LABEL_F_UNEXPORTED && l.extents == 1);
+	S->scanned = true;
 	CU_ASSERT_EQUAL(done(disks_export_ops.leave(S, &DRIVE_, false)), -ENODEV);
 	CU_ASSERT_EQUAL(probe(), EXPORT_LABEL);
 	CU_ASSERT_TRUE(found.left);

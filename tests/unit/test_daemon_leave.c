@@ -232,6 +232,20 @@ static void test_left(void)
 	end();
 }
 
+/* Before the disks of this machine are known: it may be about to be taken up. */
+static void test_unscanned(void)
+{
+	left_begin();
+	S->scanned = false;
+	for (int i = 0; i < 20; i++, woken())
+		CU_ASSERT_EQUAL(disks_export_ops.leave(S, &DRIVE_, EXPORT_PREEMPT), -EINPROGRESS);
+	CU_ASSERT_TRUE(kernel(K.drive[0].there));
+	S->scanned = true;
+	OK(leave(EXPORT_PREEMPT));
+	CU_ASSERT_FALSE(kernel(K.drive[0].there));
+	end();
+}
+
 /* Commands to one that has gone are not back. */
 static void test_left_gone(void)
 {
@@ -276,6 +290,7 @@ static const struct rig_test tests[] = {
 	{ "a local drive", test_local },
 	{ "the kernel's alone", test_left },
 	{ "... and gone", test_left_gone },
+	{ "... before all disks are known", test_unscanned },
 	{ "a drive that does not answer", test_silent },
 };
 

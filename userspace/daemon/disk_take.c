@@ -616,6 +616,9 @@ static int op_leave(void *m, const struct muuid *drive, unsigned int how)
 	struct disks *s = m;
 	struct disk_work *w = work_find(s, WORK_LEAVE, "", drive);
 
+	/* It may be about to be taken up. */
+	if (!w && !s->scanned && !disks_served(s, drive))
+		return -EINPROGRESS;
 	if (!w) {
 		w = work_new(s, WORK_LEAVE, "", drive);
 		if (!w)

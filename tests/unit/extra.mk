@@ -337,7 +337,7 @@ DISK_ALL  := $(sort $(DISK_OBJ) $(DAEMON_JOB) $(AGENT_OBJ) $(CLUSTER_OBJ) $(AGEN
 
 $(foreach t,$(DISK_TEST),$(eval UNIT_EXTRA_$(t) := $(DISK_ALL)) \
 	$(eval UNIT_LIBS_$(t) := -lsqlite3 -lblkid -lpthread) $(eval UNIT_CFLAGS_$(t) := -D_GNU_SOURCE) \
-	$(eval UNIT_LDFLAGS_$(t) := -Wl,--wrap=pwrite))
+	$(eval UNIT_LDFLAGS_$(t) := -Wl,--wrap=pwrite,--wrap=close))
 
 UNIT_LDFLAGS_daemon_drives += -Wl,--wrap=disk_paths,--wrap=disk_stacked,--wrap=job_run,--wrap=job_since,--wrap=copy_whole
 UNIT_LDFLAGS_daemon_devices += -Wl,--wrap=disk_paths,--wrap=disk_now

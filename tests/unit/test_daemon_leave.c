@@ -246,6 +246,28 @@ static void test_unscanned(void)
 	end();
 }
 
+/* Its devices are closed, which takes as long as the disk hangs: the loop does not wait for that. */
+static void test_close(void)
+{
+	struct disk *was;
+	bool free_;
+
+	begin();
+	was = D;
+	close_of = was->fd;
+	close_held = true;
+	disk_end(was);
+	CU_ASSERT(until(close_waits));
+	free_ = !pthread_mutex_trylock(&was->lock);
+	CU_ASSERT_TRUE(free_);
+	if (free_)
+		pthread_mutex_unlock(&was->lock);
+	CU_ASSERT_TRUE(disks_ending(S, &DRIVE_));
+	close_held = false;
+	CU_ASSERT(until(!disks_ending(S, &DRIVE_)));
+	end();
+}
+
 /* Commands to one that has gone are not back. */
 static void test_left_gone(void)
 {
@@ -291,6 +313,7 @@ static const struct rig_test tests[] = {
 	{ "the kernel's alone", test_left },
 	{ "... and gone", test_left_gone },
 	{ "... before all disks are known", test_unscanned },
+	{ "its device is closed", test_close },
 	{ "a drive that does not answer", test_silent },
 };
 

@@ -187,10 +187,10 @@ $(foreach t,agent_host agent_host_keys,$(eval UNIT_LDFLAGS_$(t) := -Wl,--wrap=st
 UNIT_LDFLAGS_agent_export := -Wl,--wrap=store_txn_settle
 UNIT_LDFLAGS_agent_leave := -Wl,--wrap=store_txn_settle
 UNIT_LDFLAGS_agent_event := -Wl,--wrap=store_txn_settle
-UNIT_LDFLAGS_agent_recover := -Wl,--wrap=store_txn_settle
+$(foreach t,agent_recover agent_recover_believe,$(eval UNIT_LDFLAGS_$(t) := -Wl,--wrap=store_txn_settle))
 
 # Their transactions are judged as by a store host.
-JUDGED_TEST := agent_export agent_leave agent_host agent_host_keys agent_recover
+JUDGED_TEST := agent_export agent_leave agent_host agent_host_keys agent_recover agent_recover_believe
 $(foreach t,$(JUDGED_TEST),$(eval UNIT_EXTRA_$(t) += $(RIGHTS_OBJ)) $(eval UNIT_LIBS_$(t) += -lgnutls))
 $(JUDGED_TEST:%=$(BUILD)/unit/test_%): $(RIGHTS_OBJ)
 $(JUDGED_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/agent_rights.h tests/unit/host_rig.h tests/unit/recover_rig.h

@@ -38,12 +38,22 @@ static inline int disk_open(const char *path, int flags)
 }
 
 static u32 dev_lba = 512;
+static _Atomic unsigned int to_write;	/* opens for writing, each of which is a change for udev when it ends */
+static void (*before_write)(void);	/* ... the next one */
 
 int disk_dev_open(const char *path, int flags, struct disk_dev *dev)
 {
-	int fd = disk_open(path, flags & ~O_EXCL);
+	void (*before)(void) = flags & O_RDWR ? before_write : NULL;
 	struct stat st;
+	int fd;
 
+	if (flags & O_RDWR) {
+		to_write++;
+		before_write = NULL;
+	}
+	if (before)
+		before();
+	fd = disk_open(path, flags & ~O_EXCL);
 	memset(dev, 0, sizeof(*dev));
 	if (fd < 0)
 		return -errno;
@@ -123,6 +133,23 @@ ssize_t __wrap_pwrite(int fd, const void *buf, size_t n, off_t at)
 		}
 	}
 	return __real_pwrite(fd, buf, n, at);
+}
+
+/* The close of this descriptor waits, and says so. */
+static _Atomic int close_of = -1;
+static _Atomic bool close_held, close_waits;
+int __real_close(int fd);
+int __wrap_close(int fd);
+
+int __wrap_close(int fd)
+{
+	struct timespec ms = { .tv_nsec = 1000000 };
+
+	while (fd == close_of && close_held) {
+		close_waits = true;
+		nanosleep(&ms, NULL);
+	}
+	return __real_close(fd);
 }
 
 static inline void fail_copy(int copy, bool fails)

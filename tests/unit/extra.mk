@@ -187,10 +187,10 @@ $(foreach t,agent_host agent_host_keys,$(eval UNIT_LDFLAGS_$(t) := -Wl,--wrap=st
 UNIT_LDFLAGS_agent_export := -Wl,--wrap=store_txn_settle
 UNIT_LDFLAGS_agent_leave := -Wl,--wrap=store_txn_settle
 UNIT_LDFLAGS_agent_event := -Wl,--wrap=store_txn_settle
-UNIT_LDFLAGS_agent_recover := -Wl,--wrap=store_txn_settle
+$(foreach t,agent_recover agent_recover_believe,$(eval UNIT_LDFLAGS_$(t) := -Wl,--wrap=store_txn_settle))
 
 # Their transactions are judged as by a store host.
-JUDGED_TEST := agent_export agent_leave agent_host agent_host_keys agent_recover
+JUDGED_TEST := agent_export agent_leave agent_host agent_host_keys agent_recover agent_recover_believe
 $(foreach t,$(JUDGED_TEST),$(eval UNIT_EXTRA_$(t) += $(RIGHTS_OBJ)) $(eval UNIT_LIBS_$(t) += -lgnutls))
 $(JUDGED_TEST:%=$(BUILD)/unit/test_%): $(RIGHTS_OBJ)
 $(JUDGED_TEST:%=$(BUILD)/unit/test_%.o): tests/unit/agent_rights.h tests/unit/host_rig.h tests/unit/recover_rig.h
@@ -337,7 +337,7 @@ DISK_ALL  := $(sort $(DISK_OBJ) $(DAEMON_JOB) $(AGENT_OBJ) $(CLUSTER_OBJ) $(AGEN
 
 $(foreach t,$(DISK_TEST),$(eval UNIT_EXTRA_$(t) := $(DISK_ALL)) \
 	$(eval UNIT_LIBS_$(t) := -lsqlite3 -lblkid -lpthread) $(eval UNIT_CFLAGS_$(t) := -D_GNU_SOURCE) \
-	$(eval UNIT_LDFLAGS_$(t) := -Wl,--wrap=pwrite))
+	$(eval UNIT_LDFLAGS_$(t) := -Wl,--wrap=pwrite,--wrap=close))
 
 UNIT_LDFLAGS_daemon_drives += -Wl,--wrap=disk_paths,--wrap=disk_stacked,--wrap=job_run,--wrap=job_since,--wrap=copy_whole
 UNIT_LDFLAGS_daemon_devices += -Wl,--wrap=disk_paths,--wrap=disk_now

@@ -27,7 +27,7 @@ static struct {
 	bool	has_seen;
 	int	get_err, put_err, facts_err, disks_err;
 	u32	slow;			/* calls of seen_put() that answer -EINPROGRESS first */
-	u32	puts;
+	u32	puts, tries;
 	char	name[OBJ_TEXT];
 	const char *addr[3];
 	char	module[OBJ_TEXT];
@@ -70,6 +70,7 @@ static int op_seen_get(void *m, struct obj_seen *out)
 static int op_seen_put(void *m, const struct obj_seen *s)
 {
 	(void)m;
+	dev.tries++;
 	if (dev.put_err)
 		return dev.put_err;
 	if (dev.slow && dev.slow--)

@@ -56,6 +56,7 @@ struct rig_store {
 	u8	mode[VOLUMES];
 	int	holder[VOLUMES];
 	bool	wanted[VOLUMES][HOSTS];
+	struct muuid allow[VOLUMES];	/* the one host that may; null: all */
 	bool	drives, hosts;
 	/* drive/D */
 	u32	extents[DRIVES];
@@ -448,6 +449,8 @@ static inline void put_volume(const struct rig_store *s, int v)
 	struct obj_name n = { .volume = vid(v) };
 	struct obj_writer w = { .volume = vid(v) };
 
+	o.plan.allow = &s->allow[v];
+	o.plan.allows = !muuid_null(&s->allow[v]);
 	snprintf(n.name, sizeof(n.name), "%s", s->name[v]);
 	if (s->mode[v] == PLAN_RW)
 		a.plan.holder = hid(s->holder[v]);
@@ -469,7 +472,7 @@ static inline void put_drive(const struct rig_store *s, int d)
 {
 	struct obj_drive o = { .plan = { .uuid = did(d), .host = hid(host_of(d)), .wanted = PLAN_IN,
 					 .extents = s->extents[d], .extent = s->x[d] },
-			       .size = GIB, .lba = 512 };
+			       .size = GIB, .lba = 512, .local = W.d[d].label.flags & LABEL_F_LOCAL };
 
 	snprintf(o.path, sizeof(o.path), "/dev/d%d", d);
 	snprintf(o.serial, sizeof(o.serial), "SN%d", d);

@@ -68,6 +68,7 @@ static void t_durable(void)
 	CU_ASSERT_EQUAL(agent.state, HOST_STOPPED);
 	CU_ASSERT(says("No space left") && !host_may(&agent) && host_stopped(&agent));
 	dev.put_err = 0;
+	now += 3 * SECOND;
 	turns();
 	CU_ASSERT_EQUAL(agent.state, HOST_UP);
 	/* a quiet store costs no write */
@@ -97,6 +98,34 @@ static void t_durable(void)
 	turns();
 	CU_ASSERT_EQUAL(agent.state, HOST_STARTING);
 	CU_ASSERT_EQUAL(agent.lease, 0);
+	end();
+}
+
+/* A full state folder: the file is tried again now and then, not each turn, and the lease is kept meanwhile. */
+static void t_full(void)
+{
+	u64 kept;
+	u32 tries;
+
+	begin_up();
+	kept = agent.kept_ms;
+	put_cluster(1, 1);
+	dev.put_err = -ENOSPC;
+	turns();
+	CU_ASSERT(host_stopped(&agent) && host_notes(&agent));
+	tries = dev.tries;
+	turns();
+	CU_ASSERT_EQUAL(dev.tries, tries);
+	now += 3 * SECOND;
+	turns();
+	CU_ASSERT_EQUAL(dev.tries, tries + 1);
+	now += 30 * SECOND;
+	turns();
+	CU_ASSERT(agent.kept_ms > kept && agent.lease);
+	dev.put_err = 0;
+	now += 3 * SECOND;
+	turns();
+	CU_ASSERT(host_may(&agent));
 	end();
 }
 
@@ -486,6 +515,7 @@ static void t_attached_since(void)
 static const struct rig_test tests[] = {
 	{ "first", t_first },
 	{ "durable", t_durable },
+	{ "full", t_full },
 	{ "put back", t_put_back },
 	{ "term", t_term },
 	{ "recovered", t_recovered },

@@ -87,10 +87,33 @@ static void t_came_back(void)
 	end();
 }
 
+/* It had gone before the task, so nothing of it was written: the task does not hide that. */
+static void t_away(void)
+{
+	struct muuid d;
+
+	begin();
+	d = exported();
+	disks[0].served = 0;
+	put_unexport(2, 1, &d, false);
+	settle();
+	DONE(2);
+	CU_ASSERT_PTR_NOT_NULL(strstr(task(2)->step, "was away"));
+	put_export(3, 1, "/dev/d0", NULL);
+	settle();
+	DONE(3);
+	put_unexport(4, 1, &disks[0].d.drive, false);
+	settle();
+	DONE(4);
+	CU_ASSERT_STRING_EQUAL(task(4)->step, "");
+	end();
+}
+
 static const struct rig_test tests[] = {
 	{ "by force", t_preempt },
 	{ "... that hangs", t_hangs },
 	{ "... that came back", t_came_back },
+	{ "... that was away", t_away },
 };
 
 int main(void)

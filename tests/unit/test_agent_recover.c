@@ -436,7 +436,8 @@ static void t_names(void)
 static void t_tasks(void)
 {
 	struct obj_task replace = { .uuid = rig_id('t', 1), .state = OBJ_TASK_RUNNING, .host = hid(0), .volume = vid(0) },
-			create = { .uuid = rig_id('t', 2), .state = OBJ_TASK_RUNNING, .host = hid(0), .volume = vid(1) };
+			create = { .uuid = rig_id('t', 2), .state = OBJ_TASK_RUNNING, .host = hid(0), .volume = vid(1) },
+			drive = { .uuid = rig_id('t', 3), .state = OBJ_TASK_RUNNING, .host = hid(0) };
 	const struct obj_task *t;
 	struct recover r;
 
@@ -446,6 +447,11 @@ static void t_tasks(void)
 	snprintf(create.verb, sizeof(create.verb), "volume create");
 	rig_put(O, KEY_TASK, &replace);
 	rig_put(O, KEY_TASK, &create);
+	for (u8 i = 0; i < 2; i++) {
+		snprintf(drive.verb, sizeof(drive.verb), "%s", i ? "drive unexport" : "drive export");
+		drive.uuid = rig_id('t', 3 + i);
+		rig_put(O, KEY_TASK, &drive);
+	}
 	r = recover_of(0);
 	CU_ASSERT_EQUAL(recover_run(&r), 1);
 	rig_catch_up(O);
@@ -456,6 +462,12 @@ static void t_tasks(void)
 	t = copy_obj(O, &(struct key) { .kind = KEY_TASK, .task = rig_id('t', 2) });
 	CU_ASSERT_PTR_NOT_NULL_FATAL(t);
 	CU_ASSERT_EQUAL(t->state, OBJ_TASK_DONE);
+	/* A drive must not leave, nor come, by what was requested before the store was put back. */
+	for (u8 i = 0; i < 2; i++) {
+		t = copy_obj(O, &(struct key) { .kind = KEY_TASK, .task = rig_id('t', 3 + i) });
+		CU_ASSERT_PTR_NOT_NULL_FATAL(t);
+		CU_ASSERT_EQUAL(t->state, OBJ_TASK_FAILED);
+	}
 	world_end();
 }
 

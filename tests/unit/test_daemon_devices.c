@@ -241,8 +241,10 @@ static void test_in_use(void)
 
 	local_begin();
 	CU_ASSERT(mkfs());
+	to_write = 0;
 	CU_ASSERT_EQUAL(take(), -EBUSY);
 	CU_ASSERT(strstr(disks_export_ops.words(S), "another program") != NULL);
+	CU_ASSERT_EQUAL(to_write, 0);
 	mkfs_ends();
 	/* This host's own kernel, by an attach of a meshd before this one ... */
 	kernel_opens();
@@ -413,6 +415,61 @@ static void test_swapped(void)
 	end();
 }
 
+static void swap_with_copy(void)
+{
+	swap_with("copy");
+}
+
+static void written(u64 sequence, const struct muuid *owner)
+{
+	struct label *l = malloc(sizeof(*l));
+	int fd = disk_open(path, O_RDWR), each[2];
+	struct label_disk on;
+
+	OK(label_read(fd, SIZE, l, &on, each));
+	l->owner = *owner;
+	l->sequence = sequence;
+	OK(label_write(fd, l, &on, each));
+	close(fd);
+	free(l);
+}
+
+static void owned_by_other(void)
+{
+	written(50, &OTHER_);
+}
+
+static void owned_still(void)
+{
+	written(60, &HOST_);
+}
+
+/* A drive that is refused is no change for udev, and one that is not the judged one any more is not taken up. */
+static void test_refused(void)
+{
+	begin();
+	disks_end();
+	disks_begin();
+	copy_as("copy");
+	to_write = 0;
+	written(40, &OTHER_);
+	CU_ASSERT_EQUAL(take(), -EPERM);
+	CU_ASSERT_EQUAL(to_write, 0);
+	written(45, &HOST_);
+	before_write = swap_with_copy;
+	CU_ASSERT_EQUAL(take(), -ESTALE);
+	CU_ASSERT(strstr(disks_export_ops.words(S), "another disk has its name") != NULL);
+	strcat(path, ".was");
+	before_write = owned_by_other;
+	CU_ASSERT_EQUAL(take(), -EPERM);
+	written(55, &HOST_);
+	before_write = owned_still;
+	CU_ASSERT_EQUAL(take(), -ESTALE);
+	CU_ASSERT_EQUAL(to_write, 3);
+	OK(take());
+	end();
+}
+
 /* Another disk with the drive's name is not held; a drive is where its device is, by whatever link. */
 static void test_names(void)
 {
@@ -523,6 +580,7 @@ static void test_clone(void)
 
 static const struct rig_test tests[] = {
 	{ "a name that is another's by now", test_swapped },
+	{ "a refused drive", test_refused },
 	{ "names of a drive that is served", test_names },
 	{ "a probe that is old", test_old_probe },
 	{ "a copy, while the store is away", test_clone },

@@ -42,6 +42,28 @@ static void test_table(void)
 	end();
 }
 
+/* Extents that are open still are polled, and the loop has a turn of its own for that. */
+static void test_table_polled(void)
+{
+	struct timespec ms = { .tv_nsec = 1000000 };
+	unsigned int was;
+	u64 n;
+
+	begin();
+	add_ready(1);
+	kernel_lock();
+	K.set_err = -EINPROGRESS;
+	kernel_unlock();
+	CU_ASSERT_EQUAL(disk_ops.table(D, extent(1)), -EINPROGRESS);
+	CU_ASSERT(until(D->push_err == -EINPROGRESS));
+	if (read(job_wake_fd(), &n, sizeof(n)) < 0)
+		n = 0;
+	for (was = set_waits; set_waits < was + 3;)
+		nanosleep(&ms, NULL);
+	CU_ASSERT(read(job_wake_fd(), &n, sizeof(n)) < 0);
+	end();
+}
+
 /* The answer to a table that still had the extent says nothing of it. */
 static void test_table_before(void)
 {
@@ -357,6 +379,7 @@ static void test_leave(void)
 	CU_ASSERT_FALSE(K.drive[0].there);
 	OK(file_label(path, &l, each));
 	CU_ASSERT(l.flags == LABEL_F_UNEXPORTED && l.extents == 1);
+	S->scanned = true;
 	CU_ASSERT_EQUAL(done(disks_export_ops.leave(S, &DRIVE_, false)), -ENODEV);
 	CU_ASSERT_EQUAL(probe(), EXPORT_LABEL);
 	CU_ASSERT_TRUE(found.left);
@@ -684,6 +707,7 @@ static void test_agent(void)
 static const struct rig_test tests[] = {
 	{ "an extent leaves the kernel's table", test_table },
 	{ "... of which an older table says nothing", test_table_before },
+	{ "... which is polled", test_table_polled },
 	{ "... of another device", test_table_other },
 	{ "... and does not", test_table_fails },
 	{ "a local drive", test_local },

@@ -232,6 +232,42 @@ static void test_left(void)
 	end();
 }
 
+/* Before the disks of this machine are known: it may be about to be taken up. */
+static void test_unscanned(void)
+{
+	left_begin();
+	S->scanned = false;
+	for (int i = 0; i < 20; i++, woken())
+		CU_ASSERT_EQUAL(disks_export_ops.leave(S, &DRIVE_, EXPORT_PREEMPT), -EINPROGRESS);
+	CU_ASSERT_TRUE(kernel(K.drive[0].there));
+	S->scanned = true;
+	OK(leave(EXPORT_PREEMPT));
+	CU_ASSERT_FALSE(kernel(K.drive[0].there));
+	end();
+}
+
+/* Its devices are closed, which takes as long as the disk hangs: the loop does not wait for that. */
+static void test_close(void)
+{
+	struct disk *was;
+	bool free_;
+
+	begin();
+	was = D;
+	close_of = was->fd;
+	close_held = true;
+	disk_end(was);
+	CU_ASSERT(until(close_waits));
+	free_ = !pthread_mutex_trylock(&was->lock);
+	CU_ASSERT_TRUE(free_);
+	if (free_)
+		pthread_mutex_unlock(&was->lock);
+	CU_ASSERT_TRUE(disks_ending(S, &DRIVE_));
+	close_held = false;
+	CU_ASSERT(until(!disks_ending(S, &DRIVE_)));
+	end();
+}
+
 /* Commands to one that has gone are not back. */
 static void test_left_gone(void)
 {
@@ -276,6 +312,8 @@ static const struct rig_test tests[] = {
 	{ "a local drive", test_local },
 	{ "the kernel's alone", test_left },
 	{ "... and gone", test_left_gone },
+	{ "... before all disks are known", test_unscanned },
+	{ "its device is closed", test_close },
 	{ "a drive that does not answer", test_silent },
 };
 

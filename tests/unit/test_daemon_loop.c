@@ -441,6 +441,28 @@ static void test_not_yet(void)
 	end();
 }
 
+/* While the copy stays as it is, a store that has changed does not wake the loop again and again. */
+static void test_noting(void)
+{
+	const u64 one = 1;
+
+	begin();
+	CU_ASSERT_EQUAL(write(W.store_fd, &one, sizeof(one)), sizeof(one));
+	W.notes = true;
+	turn();
+	CU_ASSERT_EQUAL(sd_event_run(d.event, 0), 0);
+	W.notes = false;
+	turn();
+	CU_ASSERT(sd_event_run(d.event, 0) > 0);
+	W.notes = true;
+	W.state = HOST_AWAY;
+	turn();
+	W.notes = false;
+	turn();
+	CU_ASSERT_EQUAL(sd_event_run(d.event, 0), 0);
+	end();
+}
+
 /* What drives and targets have above the store is the host's to know, once. */
 static void test_above(void)
 {
@@ -742,7 +764,7 @@ int main(void)
 {
 	static const struct suite_test tests[] = {
 		{ "order", test_order }, { "until no step", test_until_no_step }, { "store away", test_away },
-		{ "not yet", test_not_yet }, { "stopped", test_stopped }, { "a label above", test_above }, { "roles", test_roles },
+		{ "not yet", test_not_yet }, { "noting", test_noting }, { "stopped", test_stopped }, { "a label above", test_above }, { "roles", test_roles },
 		{ "disks", test_disks }, { "rescan", test_rescan }, { "rescan by labels", test_rescan_stopped },
 		{ "removed hosts", test_removed }, { "run", test_run }, { "kernel's events", test_kernel_events },
 		{ "signal", test_signal }, { "reports", test_reports }, { NULL, NULL },

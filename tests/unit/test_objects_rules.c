@@ -674,6 +674,28 @@ static void test_attached(void)
 	}
 }
 
+/* The key report/H/H says that a host has handed in all that it has. */
+static void test_report(void)
+{
+	union obj_any x;
+	char why[OBJ_WHY], *text;
+
+	for (int i = 0; i < 4; i++) {
+		why[0] = 0;
+		rig_fill(KEY_REPORT, &x);
+		x.report.subject = i == 1 ? OBJ_OF_HOST : i == 2 ? OBJ_OF_VOLUME : OBJ_OF_DRIVE;
+		if (i) {
+			x.report.host = x.report.about;
+			CU_ASSERT_PTR_NOT_NULL_FATAL(x.report.record);
+		}
+		text = rig_text(KEY_REPORT, &x, why);
+		CU_ASSERT_EQUAL(!!text, i < 2);
+		CU_ASSERT(i < 2 || strstr(why, "of something else"));
+		free(text);
+		obj_free(KEY_REPORT, &x);
+	}
+}
+
 int main(void)
 {
 	static const struct suite_test tests[] = {
@@ -695,6 +717,7 @@ int main(void)
 		{ "large volumes", test_large_volumes },
 		{ "too large", test_too_large },
 		{ "attached volumes", test_attached },
+		{ "reports of recover", test_report },
 		{ NULL, NULL },
 	};
 

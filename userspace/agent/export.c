@@ -24,6 +24,7 @@ struct export_work {
 	u64	size;		/* ... to this one, of the label */
 	char	ungrown[OBJ_TEXT];	/* ... or why not */
 	bool	left, unwiped;	/* of an unexport: served no more; the label could not be wiped */
+	bool	away;		/* ... it was not served before */
 };
 
 /* One step of a task. */
@@ -473,6 +474,7 @@ static int leave(struct step *s, bool wipe, bool *go)
 	if (err && err != -ENODEV)
 		return fail_by(s, "it is served still, and takes no new extents ('meshctl drive export' reverts that)",
 			       err);
+	w->away = err == -ENODEV;
 	w->left = true;
 	*go = true;
 	return 0;
@@ -487,7 +489,9 @@ static int end_unexport(struct step *s, const struct obj_drive *d)
 
 	t.state = OBJ_TASK_DONE;
 	t.step[0] = t.error[0] = 0;
-	if (s->w->unwiped)
+	if (s->w->away)
+		snprintf(t.step, sizeof(t.step), "the drive was away: its label was not written now");
+	else if (s->w->unwiped)
 		snprintf(t.step, sizeof(t.step), "its label could not be wiped");
 	deal_begin(&deal, s->e->copy);
 	if (d->plan.extents) {

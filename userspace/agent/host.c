@@ -74,10 +74,14 @@ static int seen_write(struct host_agent *h, u64 now_ms)
 
 	if (!h->is_noting)
 		return 1;
+	if (h->failed_ms && now_ms - h->failed_ms < HOST_RETRY_MS)
+		return 0;
+	h->failed_ms = 0;
 	err = h->ops->seen_put(h->machine, &h->noting);
 	if (err == -EINPROGRESS)
 		return 0;
 	if (err) {
+		h->failed_ms = now_ms ? now_ms : 1;
 		enter(h, HOST_STOPPED, now_ms, "the file \"seen\" of the state folder cannot be written (%s), so a "
 		      "store that is put back would not be noticed: nothing is decided. Check the disk with the "
 		      "state folder", strerror(-err));
@@ -478,12 +482,13 @@ static int turn(struct host_agent *h, u64 now_ms, int *n)
 	struct obj_alive alive;
 	struct obj_host host;
 	bool due;
-	int ret = follow(h, now_ms);
+	/* A disk on which the file is not written for now ends no lease. */
+	int ret = lease_keep(h, now_ms);
 
 	if (ret == 1)
-		ret = is_at_home(h, now_ms);
+		ret = follow(h, now_ms);
 	if (ret == 1)
-		ret = lease_keep(h, now_ms);
+		ret = is_at_home(h, now_ms);
 	if (ret != 1)
 		return ret;
 	ret = facts(h, now_ms, !h->announced || !copy_get(h->copy, &own), &host, &alive, &due);

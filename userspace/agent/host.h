@@ -63,6 +63,7 @@ struct host_agent {
 
 	struct obj_seen noting;	/* what seen_put() is at */
 	bool	is_noting;
+	u64	failed_ms;	/* when seen_put() failed last; 0: it has not, or is tried again */
 	/* What the copy was read from: the store's id, and the highest revision of it; empty: none yet. */
 	char	store_id[STORE_ID_MAX];
 	u64	store_revision;

@@ -94,13 +94,28 @@ static int put_mark(struct recover *r, const struct obj_recover *was, u32 genera
 	return err == 1 ? -EINPROGRESS : err;
 }
 
+/* A label or a host that is wrong: a mark of that generation would make it the one of all labels. */
+static int too_far(struct recover *r, const struct obj_report *o)
+{
+	const struct obj_host *h = copy_obj(r->copy, &(struct key) { .kind = KEY_HOST, .host = o->host });
+
+	snprintf(r->why, sizeof(r->why), "%s%s%s says generation %u, more than %llu above the store's: targets would take no "
+		 "number of it. See to it, or leave the host out by --without", h ? h->name : muuid_str(&o->host).s,
+		 o->path[0] ? ": the label of " : "", o->path, o->was > o->followed ? o->was : o->followed,
+		 MESH_NUMBER_GENERATION_STEP - 1);
+	return -ERANGE;
+}
+
 /* 0: the mark is as it is to be. */
 static int mark(struct recover *r, const struct obj_recover **out)
 {
 	const struct obj_recover *m = copy_obj(r->copy, &mark_key);
+	const struct obj_report *far = m ? recover_far(r, m) : NULL;
 	u32 generation = recover_generation(r, m);
 
 	*out = m;
+	if (far)
+		return too_far(r, far);
 	if (!generation)
 		return fail(r, -EOVERFLOW, "the generation has no next one: this cluster cannot be recovered any more");
 	if (!m && !muuid_null(&r->run))

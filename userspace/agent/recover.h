@@ -47,8 +47,13 @@ struct recover_volume {
 	const struct obj_report *writer;	/* NULL: none goes on */
 	struct plan_recover in;
 	struct plan_evidence *found;
+	struct plan_slot *weak;		/* of @found: slots of clients of which the place alone counts */
+	u32	weaks;
 	const struct obj_report **report;	/* hosts with the volume */
 	u32	reports;
+	bool	elsewhere;		/* the store, or a host that is no client, has it */
+	struct muuid *allow;		/* of one that the store has not; NULL: the store has it */
+	u32	allows;
 };
 
 struct recover_plan {
@@ -110,7 +115,24 @@ u32 recover_generation(const struct recover *r, const struct obj_recover *mark);
 bool recover_gathered(struct recover *r, const struct obj_recover *mark);
 /* A host has handed in all that it has. */
 bool recover_handed_in(const struct recover *r, const struct obj_recover *mark, const struct muuid *host);
+/* The report, of a host that is no client, that would raise the generation too far; NULL: none. */
+const struct obj_report *recover_far(const struct recover *r, const struct obj_recover *mark);
+bool recover_left_out(const struct recover *r, const struct muuid *host);
 const struct recover_volume *recover_find(const struct recover_plan *p, const struct muuid *volume);
+
+/*
+ * recover_client.c: true if that of a report counts. Of a client only what is its own does; of any other
+ * host all.
+ */
+bool recover_counts_drive(const struct recover *r, const struct obj_report *o);
+bool recover_counts_record(const struct recover *r, const struct recover_plan *p, const struct recover_volume *v,
+			   const struct obj_report *o);
+/* @o: of the drive. */
+bool recover_counts_slot(const struct recover *r, const struct recover_volume *v, const struct obj_report *o,
+			 const struct plan_slot *s);
+bool recover_counts_writer(const struct recover_plan *p, const struct recover_volume *v, const struct obj_report *o);
+/* Of the highest number in labels; NULL: there is none. */
+const struct plan_slot *recover_highest(const struct recover_volume *v);
 
 /* Close a deal of a run, with its mark compared; 1: done; 0: nothing was in it; -EINPROGRESS; negative. */
 int recover_close(struct recover *r, struct deal *d);

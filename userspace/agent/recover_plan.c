@@ -12,7 +12,18 @@ static const struct key all_reports = { .kind = KEY_REPORT };
 
 bool recover_handed_in(const struct recover *r, const struct obj_recover *mark, const struct muuid *host)
 {
-	return report_counts(copy_obj(r->copy, &(struct key) { .kind = KEY_REPORT, .host = *host, .about = *host }), mark);
+	const struct obj_report *o = copy_obj(r->copy, &(struct key) { .kind = KEY_REPORT, .host = *host, .about = *host });
+
+	return report_counts(o, mark) && o->subject == OBJ_OF_HOST;
+}
+
+bool recover_left_out(const struct recover *r, const struct muuid *host)
+{
+	for (u32 i = 0; i < r->withouts; i++) {
+		if (muuid_equal(&r->without[i], host))
+			return true;
+	}
+	return false;
 }
 
 /* Of this run, of a host that has handed in all, and is not left out. */
@@ -21,11 +32,8 @@ static const struct obj_report *next_report(const struct recover *r, const struc
 {
 	while ((*i = copy_next(r->copy, &all_reports, 0, *i))) {
 		const struct obj_report *o = (*i)->obj;
-		bool out = !report_counts(o, mark) || !recover_handed_in(r, mark, &o->host);
 
-		for (u32 w = 0; w < r->withouts && !out; w++)
-			out = muuid_equal(&r->without[w], &o->host);
-		if (!out)
+		if (report_counts(o, mark) && recover_handed_in(r, mark, &o->host) && !recover_left_out(r, &o->host))
 			return o;
 	}
 	return NULL;
@@ -36,19 +44,49 @@ static const struct obj_cluster *cluster(const struct recover *r)
 	return copy_obj(r->copy, &(struct key) { .kind = KEY_CLUSTER });
 }
 
+/* A label that was marked before its host started again has the mark's own generation. */
+static u32 said(const struct obj_report *o, const struct obj_recover *mark)
+{
+	return o->was > mark->generation ? o->was : o->followed;
+}
+
+/*
+ * Targets refuse a number whose generation is further above, so one wrong label must not become the
+ * generation of all. Where nothing is known here, as after the loss of the store's host, there is no bound.
+ */
+static u32 generation_bound(const struct recover *r)
+{
+	const struct obj_cluster *c = cluster(r);
+	u32 base = c && c->plan.generation > r->followed ? c->plan.generation : r->followed;
+
+	return base ? base + MESH_NUMBER_GENERATION_STEP - 1 : UINT32_MAX;
+}
+
 u32 recover_generation(const struct recover *r, const struct obj_recover *mark)
 {
 	const struct obj_cluster *c = cluster(r);
 	const struct copy_item *i = NULL;
 	const struct obj_report *o;
-	u32 highest = r->followed, seen;
+	u32 highest = r->followed, bound = generation_bound(r), seen;
 
 	while (mark && (o = next_report(r, mark, &i))) {
-		/* A label that was marked before its host started again has the mark's own generation. */
-		seen = o->was > mark->generation ? o->was : o->followed;
-		highest = seen > highest ? seen : highest;
+		seen = said(o, mark);
+		if (o->role != PLAN_CLIENT && seen > highest && seen <= bound)
+			highest = seen;
 	}
 	return plan_recover_generation(c ? c->plan.generation : 0, &highest, 1);
+}
+
+const struct obj_report *recover_far(const struct recover *r, const struct obj_recover *mark)
+{
+	const struct copy_item *i = NULL;
+	const struct obj_report *o;
+
+	while ((o = next_report(r, mark, &i))) {
+		if (o->role != PLAN_CLIENT && said(o, mark) > generation_bound(r))
+			return o;
+	}
+	return NULL;
 }
 
 /* Hosts that have not handed in */
@@ -67,10 +105,8 @@ static bool handed_in(const struct missing *m, const struct muuid *host)
 {
 	const struct key h = { .kind = KEY_HOST, .host = *host };
 	const struct obj_host *x = copy_obj(m->r->copy, &h);
-	bool is = recover_handed_in(m->r, m->mark, host) || (x && x->plan.removed);
+	bool is = recover_handed_in(m->r, m->mark, host) || (x && x->plan.removed) || recover_left_out(m->r, host);
 
-	for (u32 i = 0; i < m->r->withouts && !is; i++)
-		is = muuid_equal(&m->r->without[i], host);
 	for (u32 i = 0; i < m->hosts && !is; i++)
 		is = muuid_equal(&m->host[i], host);
 	return is;
@@ -132,13 +168,20 @@ static struct recover_volume *find(struct recover_plan *p, const struct muuid *v
 	return (struct recover_volume *)recover_find(p, volume);
 }
 
-/* Two hosts may reach one disk: the one that wrote its label last serves it. */
+/* Two hosts may reach one disk: the one that wrote its label last serves it. A client's word is the last. */
+static bool is_better(const struct obj_report *o, const struct obj_report *than)
+{
+	if ((o->role == PLAN_CLIENT) != (than->role == PLAN_CLIENT))
+		return than->role == PLAN_CLIENT;
+	return o->sequence > than->sequence;
+}
+
 static int take_drive(struct recover_plan *p, const struct obj_report *o, size_t *room)
 {
 	for (u32 i = 0; i < p->drives; i++) {
 		if (!muuid_equal(&p->drive[i]->about, &o->about))
 			continue;
-		if (o->sequence > p->drive[i]->sequence)
+		if (is_better(o, p->drive[i]))
 			p->drive[i] = o;
 		return 0;
 	}
@@ -172,7 +215,7 @@ static int take_drives(const struct recover *r, struct recover_plan *p)
 
 	while (!err && (o = next_report(r, p->mark, &i))) {
 		p->hosts += o->subject == OBJ_OF_HOST;
-		if (o->subject == OBJ_OF_DRIVE && !is_forgotten(r, &o->about))
+		if (o->subject == OBJ_OF_DRIVE && !is_forgotten(r, &o->about) && recover_counts_drive(r, o))
 			err = take_drive(p, o, &room);
 	}
 	p->seen = calloc(p->drives + 1, sizeof(*p->seen));
@@ -225,16 +268,6 @@ static int take_volumes(const struct recover *r, struct recover_plan *p)
 
 /* Evidence */
 
-/* A client may say what it likes of its own drives alone. */
-static bool is_believed(const struct obj_report *o)
-{
-	for (u32 i = 0; o->role == PLAN_CLIENT && o->record && i < o->record->members; i++) {
-		if (!muuid_equal(&o->record->member[i].target, &o->host))
-			return false;
-	}
-	return o->record;
-}
-
 static int take_reports(const struct recover *r, struct recover_plan *p)
 {
 	const struct copy_item *i = NULL;
@@ -242,20 +275,40 @@ static int take_reports(const struct recover *r, struct recover_plan *p)
 	struct recover_volume *v;
 
 	while ((o = next_report(r, p->mark, &i))) {
+		if (o->subject == OBJ_OF_VOLUME)
+			find(p, &o->about)->reports++;
+	}
+	for (v = p->volume; v < p->volume + p->volumes; v++) {
+		v->report = calloc(v->reports + 1, sizeof(*v->report));
+		if (!v->report)
+			return -ENOMEM;
+		v->reports = 0;
+	}
+	while ((o = next_report(r, p->mark, &i))) {
 		if (o->subject != OBJ_OF_VOLUME)
 			continue;
 		v = find(p, &o->about);
-		if (!v->report)
-			v->report = calloc(p->hosts + 1, sizeof(*v->report));
-		if (!v->report)
-			return -ENOMEM;
 		v->report[v->reports++] = o;
 	}
 	return 0;
 }
 
+static void set_elsewhere(struct recover_plan *p)
+{
+	for (struct recover_volume *v = p->volume; v < p->volume + p->volumes; v++) {
+		v->elsewhere = v->has;
+		for (u32 i = 0; i < v->reports; i++)
+			v->elsewhere = v->elsewhere || v->report[i]->role != PLAN_CLIENT;
+	}
+	for (u32 d = 0; d < p->drives; d++) {
+		for (u32 e = 0; p->drive[d]->role != PLAN_CLIENT && e < p->drive[d]->extents; e++)
+			find(p, &p->drive[d]->extent[e].slot.volume)->elsewhere = true;
+	}
+}
+
 /* The record of an extent, where any that was handed in, or the store's, is it. */
-static const struct plan_layout *record_of(const struct recover_volume *v, const struct plan_slot *s)
+static const struct plan_layout *record_of(const struct recover *r, const struct recover_plan *p,
+					   const struct recover_volume *v, const struct plan_slot *s)
 {
 	if (v->has && v->has->plan.layout.version == s->record_version &&
 	    v->has->plan.layout.commit == s->record_commit)
@@ -263,7 +316,8 @@ static const struct plan_layout *record_of(const struct recover_volume *v, const
 	for (u32 i = 0; i < v->reports; i++) {
 		const struct obj_report *o = v->report[i];
 
-		if (is_believed(o) && o->record->version == s->record_version && o->record->commit == s->record_commit)
+		if (recover_counts_record(r, p, v, o) && o->record->version == s->record_version &&
+		    o->record->commit == s->record_commit)
 			return &o->layout;
 	}
 	return NULL;
@@ -272,41 +326,71 @@ static const struct plan_layout *record_of(const struct recover_volume *v, const
 /* Evidence of a layout that no label goes with: a host's record of what it has attached. */
 static const struct plan_slot no_slot;
 
-static void take_records(struct recover_volume *v)
+static void take_records(const struct recover *r, const struct recover_plan *p, struct recover_volume *v)
 {
 	for (u32 i = 0; i < v->reports; i++) {
-		if (is_believed(v->report[i]))
+		if (recover_counts_record(r, p, v, v->report[i]))
 			v->found[v->in.nr++] = (struct plan_evidence) { .slot = &no_slot,
 									.record = &v->report[i]->layout };
 	}
 }
 
-static int take_slots(struct recover_plan *p)
+static bool is_named(const struct recover *r, const struct recover_plan *p, const struct recover_volume *v,
+		     const struct muuid *extent)
+{
+	bool is = v->has && layout_names(v->has->record, extent);
+
+	for (u32 i = 0; i < v->reports && !is; i++)
+		is = recover_counts_record(r, p, v, v->report[i]) && layout_names(v->report[i]->record, extent);
+	return is;
+}
+
+/* That a member is there is no harm: of such a slot of a client the place counts, and nothing else. */
+static void take_slot(const struct recover *r, const struct recover_plan *p, const struct obj_report *o,
+		      const struct plan_slot *s)
+{
+	struct recover_volume *v = find((struct recover_plan *)p, &s->volume);
+	struct plan_evidence e = { .drive = o->about, .slot = s };
+
+	if (recover_counts_slot(r, v, o, s)) {
+		e.record = record_of(r, p, v, s);
+	} else {
+		if (!is_named(r, p, v, &s->extent))
+			return;
+		v->weak[v->weaks] = (struct plan_slot) { .extent = s->extent, .volume = s->volume, .zeroed = s->zeroed };
+		e.slot = &v->weak[v->weaks++];
+	}
+	v->found[v->in.nr++] = e;
+}
+
+static int slots_room(struct recover_plan *p)
 {
 	u32 *n = calloc(p->volumes + 1, sizeof(*n));
+	bool lacks = !n;
 
-	if (!n)
-		return -ENOMEM;
-	for (u32 d = 0; d < p->drives; d++) {
+	for (u32 d = 0; d < p->drives && n; d++) {
 		for (u32 e = 0; e < p->drive[d]->extents; e++)
 			n[find(p, &p->drive[d]->extent[e].slot.volume) - p->volume]++;
 	}
-	for (u32 i = 0; i < p->volumes; i++) {
+	for (u32 i = 0; i < p->volumes && !lacks; i++) {
 		p->volume[i].found = calloc(n[i] + p->volume[i].reports + 1, sizeof(*p->volume[i].found));
-		if (!p->volume[i].found) {
-			free(n);
-			return -ENOMEM;
-		}
+		p->volume[i].weak = calloc(n[i] + 1, sizeof(*p->volume[i].weak));
+		lacks = !p->volume[i].found || !p->volume[i].weak;
 	}
 	free(n);
-	for (u32 d = 0; d < p->drives; d++) {
-		for (u32 e = 0; e < p->drive[d]->extents; e++) {
-			const struct plan_slot *s = &p->drive[d]->extent[e].slot;
-			struct recover_volume *v = find(p, &s->volume);
+	return lacks ? -ENOMEM : 0;
+}
 
-			v->found[v->in.nr++] = (struct plan_evidence) { .drive = p->drive[d]->about, .slot = s,
-									.record = record_of(v, s) };
-		}
+static int take_slots(const struct recover *r, struct recover_plan *p)
+{
+	int err = slots_room(p);
+
+	if (err)
+		return err;
+	set_elsewhere(p);
+	for (u32 d = 0; d < p->drives; d++) {
+		for (u32 e = 0; e < p->drive[d]->extents; e++)
+			take_slot(r, p, p->drive[d], &p->drive[d]->extent[e].slot);
 	}
 	return 0;
 }
@@ -334,7 +418,7 @@ static u64 served(const struct recover_volume *v)
 
 /* Decisions */
 
-static void set_writer(struct recover_volume *v)
+static void set_writer(const struct recover_plan *p, struct recover_volume *v)
 {
 	struct plan_claim claim[v->reports + 1];
 	const struct plan_claim *c;
@@ -342,6 +426,10 @@ static void set_writer(struct recover_volume *v)
 	for (u32 i = 0; i < v->reports; i++)
 		claim[i] = (struct plan_claim) { .host = v->report[i]->host, .mode = v->report[i]->mode,
 						 .serves = v->report[i]->serves, .number = v->report[i]->number };
+	for (u32 i = 0; i < v->reports; i++) {
+		if (!recover_counts_writer(p, v, v->report[i]))
+			claim[i].mode = PLAN_NONE;
+	}
 	c = plan_recover_writer(&v->in, claim, v->reports);
 	v->writer = c ? v->report[c - claim] : NULL;
 }
@@ -459,8 +547,43 @@ static void set_names(const struct recover *r, struct recover_plan *p)
 	}
 }
 
-static void set_all(const struct recover *r, struct recover_plan *p)
+static void admit(struct recover_volume *v, const struct muuid *host)
 {
+	for (u32 i = 0; i < v->allows; i++) {
+		if (muuid_equal(&v->allow[i], host))
+			return;
+	}
+	if (v->allows < PLAN_ALLOW_MAX && !muuid_null(host))
+		v->allow[v->allows++] = *host;
+}
+
+/* The store alone says which hosts may attach a volume. Without it: those that have, or had last, attached it. */
+static int set_allow(const struct recover *r, struct recover_volume *v)
+{
+	const struct plan_slot *s = recover_highest(v);
+
+	if (v->has || v->state != PLAN_VOLUME_READY)
+		return 0;
+	v->allow = calloc(PLAN_ALLOW_MAX, sizeof(*v->allow));
+	if (!v->allow)
+		return -ENOMEM;
+	if (v->writer)
+		admit(v, &v->writer->host);
+	else if (s)
+		admit(v, &s->attacher);
+	for (u32 i = 0; i < v->reports; i++) {
+		if (v->report[i]->mode == PLAN_RO)
+			admit(v, &v->report[i]->host);
+	}
+	if (!v->allows)
+		admit(v, &r->host);
+	return 0;
+}
+
+static int set_all(const struct recover *r, struct recover_plan *p)
+{
+	int err = 0;
+
 	for (struct recover_volume *v = p->volume; v < p->volume + p->volumes; v++) {
 		v->in.generation = p->mark->generation;
 		v->in.volume = v->has ? &v->has->plan : NULL;
@@ -468,15 +591,17 @@ static void set_all(const struct recover *r, struct recover_plan *p)
 		v->in.found = v->found;
 		v->in.seen = p->seen;
 		v->in.seens = p->drives;
-		take_records(v);
+		take_records(r, p, v);
 		v->in.served = served(v);
 		v->fate = fate(r, v);
 		if (v->state != PLAN_VOLUME_READY && v->fate == RECOVER_SAME)
 			v->record = v->has->record;
-		set_writer(v);
+		set_writer(p, v);
+		err = err ?: set_allow(r, v);
 		p->doubts += v->fate == RECOVER_DOUBT;
 	}
 	set_names(r, p);
+	return err;
 }
 
 int recover_plan(const struct recover *r, struct recover_plan *p)
@@ -502,9 +627,9 @@ int recover_plan(const struct recover *r, struct recover_plan *p)
 	if (!err)
 		err = take_reports(r, p);
 	if (!err)
-		err = take_slots(p);
+		err = take_slots(r, p);
 	if (!err)
-		set_all(r, p);
+		err = set_all(r, p);
 	return err;
 }
 
@@ -512,6 +637,8 @@ void recover_plan_free(struct recover_plan *p)
 {
 	for (u32 i = 0; i < p->volumes; i++) {
 		free(p->volume[i].found);
+		free(p->volume[i].weak);
+		free(p->volume[i].allow);
 		free(p->volume[i].report);
 	}
 	free(p->volume);

@@ -77,6 +77,10 @@ static void fill_volume(const struct recover_volume *v, struct obj_volume *out)
 	out->plan.state = v->state;
 	out->plan.fresh = v->fresh;
 	out->plan.barred = 0;
+	if (!v->has) {
+		out->plan.allow = v->allow;
+		out->plan.allows = v->allows;
+	}
 	if (!v->has)
 		snprintf(out->domain, sizeof(out->domain), "%s", v->out.layout->groups ? "host" : "drive");
 	if (!v->has && v->writer)
@@ -187,6 +191,12 @@ static void put_want(struct writing *w, const struct recover_volume *v, const st
 	put(w, KEY_WANT, &out, was ? &was->o : NULL, OTHER_BYTES);
 }
 
+/* All that this host has attached is known. */
+static bool is_known(const struct writing *w, const struct muuid *host)
+{
+	return recover_handed_in(w->r, w->p->mark, host) && !recover_left_out(w->r, host);
+}
+
 static void erase_wants(struct writing *w, const struct recover_volume *v)
 {
 	const struct key all = { .kind = KEY_WANT };
@@ -199,7 +209,7 @@ static void erase_wants(struct writing *w, const struct recover_volume *v)
 
 		if (!muuid_equal(&i->key.volume, &v->id))
 			continue;
-		known = recover_handed_in(w->r, w->p->mark, &i->key.host);
+		known = is_known(w, &i->key.host);
 		c = claim(v, &i->key.host);
 		if (want->mode == PLAN_RW && (!v->writer || !muuid_equal(&v->writer->host, &i->key.host)))
 			gone = gone || v->writer || known;
@@ -216,7 +226,7 @@ static void put_writer(struct writing *w, const struct recover_volume *v)
 	struct obj_writer out = { .volume = v->id };
 
 	if (!v->writer) {
-		if (was && (v->fate == RECOVER_GONE || recover_handed_in(w->r, w->p->mark, &was->host)))
+		if (was && (v->fate == RECOVER_GONE || is_known(w, &was->host)))
 			erase(w, &(struct key) { .kind = KEY_WRITER, .volume = v->id });
 		return;
 	}
@@ -406,8 +416,11 @@ static u8 task_state(const struct writing *w, const struct obj_task *t)
 {
 	const struct recover_volume *v = muuid_null(&t->volume) ? NULL : recover_find(w->p, &t->volume);
 
-	if (task_ended(t) || !t->plan.kind)
+	if (task_ended(t))
 		return t->state;
+	/* Of a drive: what was requested is perhaps of long ago. */
+	if (!t->plan.kind)
+		return OBJ_TASK_FAILED;
 	if (v && v->fate != RECOVER_GONE && v->state != PLAN_VOLUME_READY)
 		return t->state;
 	if (t->plan.kind == PLAN_TASK_CREATE && v && v->fate != RECOVER_GONE)

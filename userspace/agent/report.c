@@ -9,6 +9,9 @@
 
 #define REPORT_TXN_MS	5000
 #define VOLUMES_MAX	4096
+/* Of a client's values, which are bounded (store/rights_rules.c): a list must not be cut. */
+#define CLIENT_EXTENTS	160
+#define CLIENT_MEMBERS	100
 
 /* One report in the making. */
 struct making {
@@ -114,6 +117,8 @@ static int read_drive(struct making *m, struct drive_agent *a)
 	l = a->ops->label(a->dev);
 	if (!l)
 		return -ENODEV;
+	if (m->r->role == PLAN_CLIENT && l->extents > CLIENT_EXTENTS)
+		return -E2BIG;
 	err = about(m, a, l);
 	return err ? err : extents(m, a, l);
 }
@@ -266,6 +271,10 @@ static int report_volume(struct report_agent *r, const struct obj_recover *mark,
 		free(m.out.record);
 		m.out.record = NULL;
 	}
+	if (m.out.record && r->role == PLAN_CLIENT && m.out.record->members > CLIENT_MEMBERS) {
+		free(m.out.record);
+		m.out.record = NULL;
+	}
 	if (!m.out.record)
 		m.out.leavings = 0;
 	if (!err)
@@ -376,10 +385,10 @@ static int report_host(struct report_agent *r, const struct obj_recover *mark, u
 	return put(&m);
 }
 
-/* What was handed in goes with the mark. */
+/* What was handed in goes with the mark; that all of it is there goes first. */
 static int erase(struct report_agent *r)
 {
-	const struct key own = { .kind = KEY_REPORT, .host = r->host };
+	const struct key own = { .kind = KEY_REPORT, .host = r->host }, last = report_key(r, &r->host);
 	struct key *k;
 	struct deal d;
 	size_t n;
@@ -389,12 +398,38 @@ static int erase(struct report_agent *r)
 	if (n) {
 		deal_begin(&d, r->copy);
 		deal_same(&d, &(struct key) { .kind = KEY_RECOVER });
-		for (size_t i = 0; i < n && i < STORE_OPS_MAX / 2; i++)
-			deal_erase(&d, &k[i]);
+		if (copy_get(r->copy, &last))
+			deal_erase(&d, &last);
+		for (size_t i = 0; i < n && i < STORE_OPS_MAX / 2 - 1; i++) {
+			if (!muuid_equal(&k[i].about, &r->host))
+				deal_erase(&d, &k[i]);
+		}
 		ret = deal_close(&d, REPORT_TXN_MS);
 	}
+	r->again = r->again && n;
 	free(k);
 	return ret;
+}
+
+/* A drive that came late, or failed before, and can be read now: the plan waits until it is there, too. */
+static int late(struct report_agent *r, const struct obj_recover *mark)
+{
+	struct drive_agent *a = NULL;
+	struct making m;
+	int err;
+
+	while (r->ops && (a = r->ops->drive(r->m, a))) {
+		if (made(r, &a->drive, mark))
+			continue;
+		begin(&m, r, mark, OBJ_OF_DRIVE, &a->drive);
+		err = read_drive(&m, a);
+		free(m.out.extent);
+		if (err)
+			continue;
+		r->again = true;
+		return erase(r);
+	}
+	return 0;
 }
 
 int report_turn(struct report_agent *r, u32 followed)
@@ -410,8 +445,13 @@ int report_turn(struct report_agent *r, u32 followed)
 		return 0;
 	/* A transaction changes the copy, and with it what it points to. */
 	memcpy(&mark, i->obj, sizeof(mark));
+	if (r->again) {
+		ret = erase(r);
+		if (r->again)
+			return ret;
+	}
 	if (made(r, &r->host, &mark))
-		return 0;
+		return late(r, &mark);
 	ret = drives(r, &mark);
 	if (!ret)
 		ret = volumes(r, &mark);

@@ -37,6 +37,8 @@ struct report_agent {
 	void	*m;
 	const struct attach_ops *attach;
 	void	*attach_m;
+
+	bool	again;		/* the agent's: what was handed in is erased, and made anew */
 };
 
 /**

@@ -57,7 +57,8 @@ static int start_thread(struct disk *d, void *(*fn)(void *arg))
 /* With d->lock, of the last thread: what no other thread uses any more. */
 static void empty(struct disk *d)
 {
-	close(d->fd);
+	if (d->fd >= 0)
+		close(d->fd);
 	if (d->alone >= 0)
 		close(d->alone);
 	d->fd = d->alone = -1;
@@ -77,6 +78,20 @@ static void empty(struct disk *d)
 
 void disk_thread_end(struct disk *d)
 {
+	int fd = -1, alone = -1;
+
+	pthread_mutex_lock(&d->lock);
+	/* A close may wait for a disk that hangs, and the loop must not wait for that. */
+	if (d->threads == 1 && d->ended) {
+		fd = d->fd;
+		alone = d->alone;
+		d->fd = d->alone = -1;
+	}
+	pthread_mutex_unlock(&d->lock);
+	if (fd >= 0)
+		close(fd);
+	if (alone >= 0)
+		close(alone);
 	pthread_mutex_lock(&d->lock);
 	if (!--d->threads && d->ended)
 		empty(d);

@@ -210,7 +210,7 @@ static int send_local(struct disk *d, struct mesh *m, bool *pushed)
 /* With d->lock. */
 static void answered(struct disk *d, const struct table *t, int err, bool pushed, const char *why)
 {
-	bool logged = err == d->push_err;
+	bool logged = err == d->push_err, was = d->pushed;
 
 	d->push_err = err;
 	for (size_t i = 0; i < d->nr_out; i++) {
@@ -227,7 +227,9 @@ static void answered(struct disk *d, const struct table *t, int err, bool pushed
 	if (err && err != -EINPROGRESS && !logged)
 		disk_log(d->s, err == -EEXIST ? "%s: the kernel serves the drive of that label from another device%s" :
 			 "%s: the kernel does not take it: %s", d->path, err == -EEXIST ? "" : why);
-	job_wake();
+	/* Extents that are still open are polled: each such answer is none for the loop. */
+	if (err != -EINPROGRESS || d->pushed != was)
+		job_wake();
 }
 
 /* With d->lock, which it gives up meanwhile. Return: for how long to wait before the next message. */

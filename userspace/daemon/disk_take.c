@@ -205,6 +205,33 @@ static int open_judged(struct work_arg *a, int flags, struct disk_dev *dev)
 	return fail(a, -ESTALE, "another disk has its name by now");
 }
 
+static int read_judged(struct work_arg *a, int fd, const struct disk_dev *dev, struct label *l,
+		       struct label_disk *on, int each[2])
+{
+	int err = label_read(fd, dev->size, l, on, each);
+
+	return err ? fail(a, err, "its label cannot be read: %s", strerror(-err)) : judge(a, dev, l);
+}
+
+/* The same device and label: another process may have written it since it was judged. */
+static int open_to_write(struct work_arg *a, struct disk *d, int each[2])
+{
+	u64 was = d->label->sequence;
+	struct disk_dev dev;
+	int fd = open_judged(a, O_RDWR | O_DSYNC, &dev), err;
+
+	if (fd < 0)
+		return fd;
+	close(d->fd);
+	d->fd = fd;
+	err = read_judged(a, fd, &dev, d->label, &d->on, each);
+	return err || d->label->sequence == was ? err : fail(a, -ESTALE, "its label was written meanwhile");
+}
+
+/*
+ * Each close of a device that was open for writing is a change for udev, and that has disks scanned
+ * again: so one that is refused is not opened so, else that would have no end.
+ */
 static int take(void *arg)
 {
 	struct label *l = malloc(sizeof(*l));
@@ -213,16 +240,13 @@ static int take(void *arg)
 	struct disk_dev dev;
 	int fd, err, each[2];
 
-	fd = l ? open_judged(a, O_RDWR | O_DSYNC, &dev) : -ENOMEM;
+	fd = l ? open_judged(a, O_RDONLY, &dev) : -ENOMEM;
 	if (fd < 0) {
 		free(l);
 		return fd;
 	}
-	err = label_read(fd, dev.size, l, &on, each);
-	if (err)
-		fail(a, err, "its label cannot be read: %s", strerror(-err));
-	else
-		err = judge(a, &dev, l);
+	a->number = dev.number;
+	err = read_judged(a, fd, &dev, l, &on, each);
 	a->d = err ? NULL : disk_new(a, fd, &dev, l);
 	if (!a->d) {
 		close(fd);
@@ -233,11 +257,14 @@ static int take(void *arg)
 	a->d->on = on;
 	if (a->d->local && disk_local_take(a->d))
 		return fail(a, -EBUSY, "it is mounted, or another program or driver holds it");
+	err = open_to_write(a, a->d, each);
+	if (err)
+		return err;
 	err = read_heads(a->d);
 	if (!err)
 		err = put_right(a->d, each);
 	if (!err && !a->d->local)
-		disk_dev_cache_off(fd, dev.name);
+		disk_dev_cache_off(a->d->fd, dev.name);
 	if (!err) {
 		known(a->d);
 		disk_backup_due(a->d, a->d->both, true);
@@ -589,6 +616,9 @@ static int op_leave(void *m, const struct muuid *drive, unsigned int how)
 	struct disks *s = m;
 	struct disk_work *w = work_find(s, WORK_LEAVE, "", drive);
 
+	/* It may be about to be taken up. */
+	if (!w && !s->scanned && !disks_served(s, drive))
+		return -EINPROGRESS;
 	if (!w) {
 		w = work_new(s, WORK_LEAVE, "", drive);
 		if (!w)

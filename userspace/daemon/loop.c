@@ -281,8 +281,6 @@ static void away(struct daemon *d, bool is, u64 now)
 		return;
 	d->store_away = is;
 	d->store_away_ms = now;
-	/* Its descriptor may stay readable, with nothing to be read. */
-	store_watched(d, !is);
 	store_timeout(d->store, is ? STORE_AWAY_MS : STORE_MS);
 }
 
@@ -302,6 +300,8 @@ static int follow(struct daemon *d, u64 now)
 	}
 	n = host_turn(&d->self, now);
 	away(d, d->self.state == HOST_AWAY, now);
+	/* Its descriptor stays readable while the copy stays as it is, or with nothing to be read. */
+	store_watched(d, !d->store_away && !host_notes(&d->self));
 	return n > 0 ? n : 0;
 }
 

@@ -73,10 +73,14 @@ static const struct field report_fields[] = {
 static int report_check(struct field_at *a, void *x)
 {
 	struct obj_report *r = x;
+	bool own = muuid_equal(&r->host, &r->about);
 	int err;
 
-	if (r->subject == OBJ_OF_HOST && !muuid_equal(&r->host, &r->about))
+	if (r->subject == OBJ_OF_HOST && !own)
 		return field_wrong(a, -EUCLEAN, "is of a host, and of another one than its own");
+	/* Recover takes the key report/H/H for the end of what a host hands in. */
+	if (r->subject != OBJ_OF_HOST && own)
+		return field_wrong(a, -EUCLEAN, "is at the key of its host's report, and is of something else");
 	if (r->subject == OBJ_OF_DRIVE && (!r->path[0] || !r->size || !r->lba))
 		return field_wrong(a, -EUCLEAN, "is of a drive without path, size or block size");
 	err = obj_check_unique(a, "extents", r->extent, r->extents, sizeof(*r->extent),

@@ -18,7 +18,7 @@ static void t_twin(void)
 	put_alive(2);
 	turns();
 	CU_ASSERT_EQUAL(agent.state, HOST_TWIN);
-	CU_ASSERT(says("host identity new") && !host_may(&agent) && host_stopped(&agent));
+	CU_ASSERT(says("'meshd --identity new'") && !host_may(&agent) && host_stopped(&agent));
 	CU_ASSERT_PTR_NULL(host_key());
 	rig_erase(O, &k);
 	turns();
@@ -153,6 +153,7 @@ static void t_removed(void)
 	CU_ASSERT_EQUAL(agent.lease, 0);
 	CU_ASSERT_PTR_NULL(alive_item());
 	CU_ASSERT(host_key()->plan.removed);
+	CU_ASSERT(says("keeps the drives that it serves") && says("makes it a member again"));
 	end();
 }
 

@@ -459,9 +459,9 @@ static int is_at_home(struct host_agent *h, u64 now_ms)
 	}
 	if (o && o->plan.removed) {
 		host_end(h);
-		enter(h, HOST_REMOVED, now_ms, "this host was removed from the cluster: its drives are not served, and it "
-		      "attaches nothing. 'meshctl cluster leave', then 'meshctl cluster join' with a token, makes it a "
-		      "member again");
+		enter(h, HOST_REMOVED, now_ms, "this host was removed from the cluster: it decides nothing, and other "
+		      "hosts refuse it. Its kernel keeps the drives that it serves, and what is attached. 'meshctl cluster "
+		      "leave', then 'meshctl cluster join' with a token, makes it a member again");
 		return 0;
 	}
 	i = copy_get(h->copy, &alive);
@@ -469,7 +469,7 @@ static int is_at_home(struct host_agent *h, u64 now_ms)
 		h->announced = false;
 	else if (is_twin(h, i)) {
 		enter(h, HOST_TWIN, now_ms, "a host with this UUID is alive. If that is this machine before it started "
-		      "again, its lease ends within %u s; else one of both is a copy: run 'meshctl host identity new' "
+		      "again, its lease ends within %u s; else one of both is a copy: run 'meshd --identity new' "
 		      "on the copy. Until then this one decides nothing", h->seconds ? h->seconds : HOST_SECONDS);
 		return 0;
 	}

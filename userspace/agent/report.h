@@ -38,7 +38,7 @@ struct report_agent {
 	const struct attach_ops *attach;
 	void	*attach_m;
 
-	bool	again;		/* the agent's: what was handed in is erased, and made anew */
+	bool	again;		/* the agent's: what was handed in is erased, and made again */
 };
 
 /**

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Paths, messages, and processes that never outlive the lab."""
 import ctypes
+import fcntl
 import os
 import signal
 import subprocess
@@ -98,6 +99,19 @@ def size(text):
     if text and text[-1] in units:
         return int(float(text[:-1]) * (1 << units[text[-1]]))
     return int(text)
+
+
+def compiled(src, name, *flags):
+    """A program of the lab's own, below LOGS; compiled when its source is newer."""
+    out = os.path.join(LOGS, name)
+    os.makedirs(LOGS, exist_ok=True)
+    with open(out + ".lock", "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not os.path.exists(out) or os.stat(out).st_mtime < os.stat(src).st_mtime:
+            must(["gcc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", *flags,
+                  "-o", out + ".tmp", src])
+            os.rename(out + ".tmp", out)
+    return out
 
 
 def must(argv, **kw):

@@ -11,7 +11,7 @@ import subprocess
 import time
 
 from . import accel, costs, image, kernel, volatile
-from .common import LAB, TOP, LabError, die_with_parent
+from .common import LAB, TOP, LabError, compiled, die_with_parent
 from .qmp import Qmp
 
 # no_timer_check: on a busy host no timer tick may come while the kernel waits for one.
@@ -21,7 +21,9 @@ CMDLINE = ("console=ttyS0 panic=-1 quiet mitigations=off oops=panic "
            "cryptomgr.notests "
            # The drives are files: while the disk below them is busy, a command may take as
            # long as it likes. After a timeout the driver would reset and remove the drive.
-           "nvme_core.io_timeout=600 nvme_core.admin_timeout=600")
+           "nvme_core.io_timeout=600 nvme_core.admin_timeout=600 "
+           # nvmekick.c
+           "iomem=relaxed")
 
 
 class Drive:
@@ -92,6 +94,9 @@ class Guest:
             "LAB_DRIVES": sum(not d.gone for d in self.drives),
             "LAB_STATE_DISK": "1" if self.state_disk else "",
             "LAB_HUNG_SECS": 240,
+            # One thread emulates all of an icount guest, whose instructions are counted.
+            "LAB_KICK": "" if self.icount else compiled(
+                os.path.join(LAB, "guest/nvmekick.c"), "nvmekick"),
             "LAB_SYSTEMD": "1" if self.systemd else "",
             **self.env,
         }

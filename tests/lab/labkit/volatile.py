@@ -1,26 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Drives that lose unflushed writes: one nbdkit with nbd-volatile.c each."""
-import fcntl
 import os
 import signal
 import subprocess
 import time
 
-from .common import LAB, LOGS, BootFailed, die_with_parent, must, pressure
+from .common import LAB, BootFailed, compiled, die_with_parent, pressure
 
 
 def plugin():
     """The plugin, compiled when its source is newer."""
-    src = os.path.join(LAB, "nbd-volatile.c")
-    out = os.path.join(LOGS, "nbd-volatile.so")
-    os.makedirs(LOGS, exist_ok=True)
-    with open(out + ".lock", "w", encoding="ascii") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not os.path.exists(out) or os.stat(out).st_mtime < os.stat(src).st_mtime:
-            must(["gcc", "-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-fPIC",
-                  "-shared", "-o", out + ".tmp", src])
-            os.rename(out + ".tmp", out)
-    return out
+    return compiled(os.path.join(LAB, "nbd-volatile.c"), "nbd-volatile.so", "-fPIC", "-shared")
 
 
 def socket_of(drive):

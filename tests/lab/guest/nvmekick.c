@@ -2,7 +2,7 @@
 /*
  * nvmekick: rings the doorbells of a guest's emulated NVMe drives again, every two seconds.
  *
- * QEMU 7.2 tells the guest in memory up to where it has fetched commands (EventIdx), and reads the
+ * QEMU 7.2 reports to the guest in memory up to where it has fetched commands (EventIdx), and reads the
  * shadow doorbell after that without a barrier between. Now and then both sides see the other's old
  * value: the guest rings no doorbell, QEMU sleeps, and the drive answers nothing any more. One ring
  * is enough for it to go on.
